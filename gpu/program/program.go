@@ -34,18 +34,27 @@ type Op = plan.Op
 
 // Operations that package plan does not have.
 const (
-	OpConst    Op = 128 + iota // Query.Constants[Index]; always null where the node is Nullable
-	OpColumn                   // Columns[Index]
-	OpEntry                    // the entry that lookup Index found; of a left join, Query's Null entry where none
-	OpOut                      // Query.Lookups[Index].Outs[Out], by entry
-	OpTable                    // Query.Tables[Index], by argument; see Table
-	OpFloatKey                 // the bits of a float64 as an integer in the order of floats: vector.FloatKey
+	OpConst  Op = 128 + iota // Query.Constants[Index]; always null where the node is Nullable
+	OpColumn                 // Columns[Index]
+	OpEntry                  // the entry that lookup Index found; of a left join, Query's Null entry where none
+	OpOut                    // Query.Lookups[Index].Outs[Out], by entry
+	OpTable                  // Query.Tables[Index], by argument; see Table
+	// The bits of a float64 as an integer in the order of floats: vector.FloatKey. Where the node is Checked, -0
+	// and a NaN that is not vector.NaNBits are faults, whose keys others have, too.
+	OpFloatKey
 	// The bits of a float64, whose 53 bits of mantissa are shifted left by its biased exponent less
 	// Query.Constants[Index]: the result's bits from 63 on, and those below, both with its sign. So
 	// sums of doubles are sums of integers. Zero is 0; all else whose exponent is not within 63 of
 	// the constant is a fault, as are -0, subnormal numbers, infinities and NaN.
 	OpFixedHigh
 	OpFixedLow
+	OpFloatOf // the bits of the float64 that is nearest to an integer
+	// Arithmetic of the bits of float64s, each operation rounded by itself. What PostgreSQL has errors for (overflow,
+	// underflow to zero, a zero divisor) is a fault, and so is all else of which an infinity or a NaN comes.
+	OpFloatAdd
+	OpFloatSub
+	OpFloatMul
+	OpFloatDiv
 	OpStep // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
 )
 

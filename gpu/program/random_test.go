@@ -275,6 +275,8 @@ func (m *maker) value(lookups bool, depth int) int {
 		return m.table(a)
 	case k == 7 && m.chance(3):
 		return m.fixed(a)
+	case k == 7 && m.chance(3):
+		return m.float(a, m.value(lookups, depth-1))
 	case k == 7 && m.chance(2):
 		set := make([]int64, m.IntN(9))
 		for i := range set {
@@ -331,6 +333,28 @@ func (m *maker) fixed(a int) int {
 	}
 	m.q.Constants = append(m.q.Constants, int64(1023-m.IntN(64)))
 	return m.add(n, interval{math.MinInt64, math.MaxInt64})
+}
+
+// float makes arithmetic of doubles: of any bits, which mostly are faults, or of integers.
+func (m *maker) float(a, b int) int {
+	n := Node{Op: OpFloatAdd + Op(m.IntN(4)), Nullable: m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable}
+	if !m.faulty || !m.chance(4) {
+		if n.Op == OpFloatDiv {
+			b = m.constant(interval{3, 900})
+			n.Nullable = m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
+		}
+		a, b = m.floatOf(a), m.floatOf(b)
+	}
+	n.Args = []int{a, b}
+	v := m.add(n, interval{math.MinInt64, math.MaxInt64})
+	if m.chance(2) {
+		return v
+	}
+	return m.add(Node{Op: OpFloatKey, Args: []int{v}, Nullable: n.Nullable, Checked: m.faulty && m.chance(2)}, interval{math.MinInt64, math.MaxInt64})
+}
+
+func (m *maker) floatOf(a int) int {
+	return m.add(Node{Op: OpFloatOf, Args: []int{a}, Nullable: m.p.Nodes[a].Nullable}, interval{math.MinInt64, math.MaxInt64})
 }
 
 func (m *maker) table(a int) int {

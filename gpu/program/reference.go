@@ -271,7 +271,11 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
-		return vector.FloatKey(a), anull
+		key := vector.FloatKey(a)
+		r.fault(n.Checked && !anull && (a == math.MinInt64 || key == vector.NaNKey && a != vector.NaNBits))
+		return key, anull
+	case OpFloatOf:
+		return int64(math.Float64bits(float64(a))), anull
 	case OpFixedHigh, OpFixedLow:
 		if anull {
 			return 0, true
@@ -304,6 +308,10 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		return 0, true
 	}
 	switch n.Op {
+	case OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
+		v, ok := floatArithmetic(n.Op, math.Float64frombits(uint64(a)), math.Float64frombits(uint64(b)))
+		r.fault(!ok)
+		return int64(math.Float64bits(v)), false
 	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod:
 		if (n.Op == plan.OpDiv || n.Op == plan.OpMod) && r.fault(b == 0) {
 			return 0, false
@@ -330,6 +338,23 @@ func fixedPoint(bits, base int64) (high, low int64, ok bool) {
 		return -high, -low, true
 	}
 	return high, low, true
+}
+
+// floatArithmetic computes OpFloatAdd to OpFloatDiv; ok is false for faults.
+func floatArithmetic(op Op, a, b float64) (v float64, ok bool) {
+	switch op {
+	case OpFloatAdd:
+		v = a + b
+	case OpFloatSub:
+		v = a - b
+	case OpFloatMul:
+		v = a * b
+		ok = v != 0 || a == 0 || b == 0
+	case OpFloatDiv:
+		v = a / b
+		ok = v != 0 || a == 0
+	}
+	return v, (ok || op <= OpFloatSub) && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
 // fault notes a fault and returns whether there is one.

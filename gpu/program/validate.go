@@ -90,11 +90,12 @@ func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpStep, plan.OpIn, plan.OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpFloatOf, OpStep, plan.OpIn, plan.OpAbs:
 		return 1, 1
 	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
-	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct,
+		OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
 		return 2, 2
 	}
 	return 1, 0 // no operation: no count fits
@@ -229,11 +230,11 @@ func (p *Program) risky(n int) bool {
 	risky := false
 	p.walk([]int{n}, func(n int) {
 		switch x := &p.Nodes[n]; x.Op {
-		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow:
+		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow, OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
 			risky = true
 		case OpTable:
 			risky = risky || p.Tables[x.Index].Faults
-		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAbs:
+		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAbs, OpFloatKey:
 			risky = risky || x.Checked
 		}
 	})
