@@ -38,6 +38,11 @@ func TestDeviceStatements(t *testing.T) {
 		// Doubles, rounded so far that the order of the rows does not show.
 		"SELECT site, round(sum(seconds)::numeric, 3), round(avg(score)::numeric, 6), count(score) FROM visits GROUP BY site ORDER BY site",
 		"SELECT round(avg(seconds)::numeric, 6), round(sum(score)::numeric, 3) FROM visits WHERE robot",
+		// Doubles that are computed, and those of which least and greatest are asked, or groups made.
+		"SELECT site, round(sum(seconds * 2.5 - bytes)::numeric, 2), round(avg(price::float8 / 3)::numeric, 6) FROM visits GROUP BY site ORDER BY site",
+		"SELECT count(*), min(score * 3 + bytes), max(price::double precision * seconds) FROM visits WHERE seconds / 4 > bytes::float8 - 50000 AND robot IS NOT NULL",
+		"SELECT score, count(*), max(score - 0.5) FROM visits GROUP BY score ORDER BY score",
+		"SELECT site::float8 * 0.25 AS quarter, count(*) FROM visits GROUP BY 1 ORDER BY 1",
 		// Joins with what another SELECT gives, and for existence.
 		"SELECT count(*), sum(v.bytes) FROM visits v JOIN (SELECT region, max(id) AS last FROM sites GROUP BY region) r ON r.last = v.site WHERE v.bytes > 7",
 		"SELECT v.phrase, count(*) FROM visits v WHERE v.site IN (SELECT id FROM sites WHERE region > 2) GROUP BY v.phrase ORDER BY v.phrase",

@@ -130,6 +130,9 @@ func (l *lowering) mostOf(n *node) (most uint64, ok bool) {
 			}
 		}
 	default:
+		if computesFloat(n) {
+			return l.mostComputed(n)
+		}
 		return 0, false
 	}
 	return most, true
@@ -254,6 +257,9 @@ func (l *lowering) distinct(digits []deviceDigit, only bool) {
 
 // zeros reports whether zone maps leave it open that there is a zero, and a NaN.
 func (l *lowering) zeros(n *node) (zeros, nans bool) {
+	if computesFloat(n) {
+		return true, false // a NaN is a fault
+	}
 	if n.kind != nodeColumn {
 		return true, true
 	}
