@@ -266,6 +266,10 @@ func (r *row) compute(i int, guard string) value {
 			r.fault(guard, null, fmt.Sprintf("!float_alone(%s)", a.as(true)))
 		}
 		return r.define(i, fmt.Sprintf("float_key(%s)", a.as(true)), null)
+	case OpShift:
+		at := n.Index
+		k := g.param("int64_t", fmt.Sprintf("k%d", at), func(a *arguments) uint64 { return uint64(a.q.Constants[at]) })
+		return r.define(i, value{v: fmt.Sprintf("(%s >> %s)", a.as(true), k), wide: true}.as(n.Wide), null)
 	case OpFloatOf:
 		return r.define(i, fmt.Sprintf("float_of(%s)", a.as(true)), null)
 	case OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:

@@ -55,7 +55,8 @@ const (
 	OpFloatSub
 	OpFloatMul
 	OpFloatDiv
-	OpStep // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
+	OpShift // the argument / 2^Query.Constants[Index], 0 to 63, rounded down
+	OpStep  // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
 )
 
 // Node is an operation over earlier nodes.

@@ -277,6 +277,10 @@ func (m *maker) value(lookups bool, depth int) int {
 		return m.fixed(a)
 	case k == 7 && m.chance(3):
 		return m.float(a, m.value(lookups, depth-1))
+	case k == 7 && m.chance(3):
+		s := int64(m.IntN(64))
+		m.q.Constants = append(m.q.Constants, s)
+		return m.add(Node{Op: OpShift, Args: []int{a}, Index: len(m.q.Constants) - 1, Nullable: an}, interval{A.lo >> s, A.hi >> s})
 	case k == 7 && m.chance(2):
 		set := make([]int64, m.IntN(9))
 		for i := range set {

@@ -274,6 +274,8 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		key := vector.FloatKey(a)
 		r.fault(n.Checked && !anull && (a == math.MinInt64 || key == vector.NaNKey && a != vector.NaNBits))
 		return key, anull
+	case OpShift:
+		return a >> uint(r.q.Constants[n.Index]), anull
 	case OpFloatOf:
 		return int64(math.Float64bits(float64(a))), anull
 	case OpFixedHigh, OpFixedLow:

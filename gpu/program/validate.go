@@ -90,7 +90,7 @@ func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpFloatOf, OpStep, plan.OpIn, plan.OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpFloatOf, OpShift, OpStep, plan.OpIn, plan.OpAbs:
 		return 1, 1
 	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
