@@ -35,6 +35,9 @@ func TestDeviceStatements(t *testing.T) {
 		"SELECT site, variance(bytes), stddev(price), var_pop(bytes), stddev_pop(price) FROM visits GROUP BY site ORDER BY site",
 		"SELECT bool_and(bytes > 5), bool_or(robot), every(price >= 0) FROM visits",
 		"SELECT robot, percentile_cont(0.5) WITHIN GROUP (ORDER BY site), percentile_disc(0.9) WITHIN GROUP (ORDER BY phrase) FROM visits GROUP BY robot ORDER BY robot",
+		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), percentile_disc(0.9) WITHIN GROUP (ORDER BY price), percentile_cont(0.01) WITHIN GROUP (ORDER BY score DESC) FROM visits",
+		"SELECT robot, percentile_cont(0.25) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.75) WITHIN GROUP (ORDER BY at) FROM visits WHERE bytes > 5000 GROUP BY robot ORDER BY robot",
+		"SELECT site, percentile_disc(0.5) WITHIN GROUP (ORDER BY person) FROM visits GROUP BY site ORDER BY site",
 		// Doubles, rounded so far that the order of the rows does not show.
 		"SELECT site, round(sum(seconds)::numeric, 3), round(avg(score)::numeric, 6), count(score) FROM visits GROUP BY site ORDER BY site",
 		"SELECT round(avg(seconds)::numeric, 6), round(sum(score)::numeric, 3) FROM visits WHERE robot",

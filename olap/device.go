@@ -221,7 +221,8 @@ type deviceBase struct {
 	l      *lowering
 	digits []deviceDigit
 	accs   []deviceAcc
-	set    int // the accumulator; -1: the groups themselves
+	set    int          // the accumulator; -1: the groups themselves
+	radix  *radixSelect // of percentiles of many values
 }
 
 // lowerBases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
@@ -237,7 +238,7 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 		l := newLowering(g.p)
 		l.steps()
 		digits, accs := l.groups(by)
-		add(deviceBase{by, l, digits, accs, -1}, by.expect)
+		add(deviceBase{by: by, l: l, digits: digits, accs: accs, set: -1}, by.expect)
 		for k := range g.accs {
 			a := &g.accs[k]
 			if a.kind != accDistinct && a.kind != accRanked {
@@ -249,9 +250,12 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 			if a.kind == accDistinct {
 				l.distinct(digits, g.onlyCounts(k))
 			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
-				l.no("aggregate") // there are about as many values as rows
+				s := g.newRadixSelect(by, k) // there are about as many values as rows
+				l, digits = s.pass()
+				add(deviceBase{by: by, l: l, digits: digits, set: k, radix: s}, s.expect())
+				continue
 			}
-			add(deviceBase{by, l, digits, nil, k}, max(by.expect, pairsExpected))
+			add(deviceBase{by: by, l: l, digits: digits, set: k}, max(by.expect, pairsExpected))
 		}
 	}
 	return list, why
@@ -272,7 +276,12 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 			a.prepare(list[i+1:])
 			return false, err
 		}
-		if b.set < 0 {
+		if b.radix != nil {
+			if ok, err := a.selects(b.radix, s, r, b.digits); !ok {
+				a.prepare(list[i+1:])
+				return false, err
+			}
+		} else if b.set < 0 {
 			s, err = b.by.take(r, b.digits, b.accs)
 		} else {
 			err = s.takeValues(b.set, r, b.digits, b.l.prog.Sink.Counted)

@@ -153,9 +153,14 @@ func (d *deviceDigit) of(r *program.Result, g int) uint64 {
 	return number / d.stride % d.card
 }
 
-// axes lowers the digits of a grouping, and of a value behind them where there is one.
-func (l *lowering) axes(by *grouping, value *node) []deviceDigit {
-	pack := by.pack
+// digitValue is a node of the program's and the bounds of its values.
+type digitValue struct {
+	node   int
+	lo, hi int64
+}
+
+// keys lowers what a grouping is by.
+func (l *lowering) keys(by *grouping) []int {
 	nodes := make([]int, 0, len(by.axes)+1)
 	for i := range by.axes {
 		switch a := &by.axes[i]; {
@@ -167,11 +172,18 @@ func (l *lowering) axes(by *grouping, value *node) []deviceDigit {
 			nodes = append(nodes, l.entry(a.probe))
 		}
 	}
+	return nodes
+}
+
+// axes lowers the digits of a grouping, and of a value behind them where there is one.
+func (l *lowering) axes(by *grouping, value *digitValue) []deviceDigit {
+	pack := by.pack
+	nodes := l.keys(by)
 	if value != nil {
 		pack = newPacker()
 		pack.parts, pack.card = slices.Clone(by.pack.parts), by.pack.card
 		pack.add(&node{lo: value.lo, hi: value.hi}, 0)
-		nodes = append(nodes, l.node(value))
+		nodes = append(nodes, value.node)
 	}
 	digits := make([]deviceDigit, len(nodes))
 	order := make([]int, len(nodes))
@@ -224,6 +236,12 @@ func (l *lowering) prefix(digits []deviceDigit, order []int) []int {
 
 // values lowers what an accumulator collects of each group: groups that are pairs of one and a value.
 func (l *lowering) values(by *grouping, a *acc) []deviceDigit {
+	l.collected(a)
+	return l.axes(by, &digitValue{l.node(a.arg), a.arg.lo, a.arg.hi})
+}
+
+// collected leaves the rows that have a value for an accumulator.
+func (l *lowering) collected(a *acc) {
 	l.prog.Sink.Kind = program.SinkGroups
 	const all = 1000 // Permille
 	if a.filter != nil {
@@ -233,7 +251,6 @@ func (l *lowering) values(by *grouping, a *acc) []deviceDigit {
 		some := l.add(program.Node{Op: plan.OpIsNotNull, Args: []int{l.node(a.arg)}})
 		l.prog.Steps = append(l.prog.Steps, program.Step{Kind: program.StepFilter, Node: some, Permille: all})
 	}
-	return l.axes(by, a.arg)
 }
 
 // distinct has a set collected: how often a value comes is not asked for. Where all that is asked for is how

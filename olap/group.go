@@ -92,7 +92,6 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 			key := p.c.floatKey(n)
 			key.kind, key.op, key.t, key.f = nodeMap, opGroupFloat, n.t, groupFloat
 			key.risky = true
-			key.lo, key.hi = -vector.NaNKey, vector.NaNKey
 			n = key
 		} else if units := p.c.unitNumbers(n); units != nil {
 			n = units
