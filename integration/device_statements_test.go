@@ -35,14 +35,34 @@ func TestDeviceStatements(t *testing.T) {
 		"SELECT site, variance(bytes), stddev(price), var_pop(bytes), stddev_pop(price) FROM visits GROUP BY site ORDER BY site",
 		"SELECT bool_and(bytes > 5), bool_or(robot), every(price >= 0) FROM visits",
 		"SELECT robot, percentile_cont(0.5) WITHIN GROUP (ORDER BY site), percentile_disc(0.9) WITHIN GROUP (ORDER BY phrase) FROM visits GROUP BY robot ORDER BY robot",
+		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), percentile_disc(0.9) WITHIN GROUP (ORDER BY price), percentile_cont(0.01) WITHIN GROUP (ORDER BY score DESC) FROM visits",
+		"SELECT robot, percentile_cont(0.25) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.75) WITHIN GROUP (ORDER BY at) FROM visits WHERE bytes > 5000 GROUP BY robot ORDER BY robot",
+		"SELECT site, percentile_disc(0.5) WITHIN GROUP (ORDER BY person) FROM visits GROUP BY site ORDER BY site",
 		// Doubles, rounded so far that the order of the rows does not show.
 		"SELECT site, round(sum(seconds)::numeric, 3), round(avg(score)::numeric, 6), count(score) FROM visits GROUP BY site ORDER BY site",
 		"SELECT round(avg(seconds)::numeric, 6), round(sum(score)::numeric, 3) FROM visits WHERE robot",
+		// Doubles that are computed, and those of which least and greatest are asked, or groups made.
+		"SELECT site, round(sum(seconds * 2.5 - bytes)::numeric, 2), round(avg(price::float8 / 3)::numeric, 6) FROM visits GROUP BY site ORDER BY site",
+		"SELECT count(*), min(score * 3 + bytes), max(price::double precision * seconds) FROM visits WHERE seconds / 4 > bytes::float8 - 50000 AND robot IS NOT NULL",
+		"SELECT score, count(*), max(score - 0.5) FROM visits GROUP BY score ORDER BY score",
+		"SELECT site::float8 * 0.25 AS quarter, count(*) FROM visits GROUP BY 1 ORDER BY 1",
 		// Joins with what another SELECT gives, and for existence.
 		"SELECT count(*), sum(v.bytes) FROM visits v JOIN (SELECT region, max(id) AS last FROM sites GROUP BY region) r ON r.last = v.site WHERE v.bytes > 7",
 		"SELECT v.phrase, count(*) FROM visits v WHERE v.site IN (SELECT id FROM sites WHERE region > 2) GROUP BY v.phrase ORDER BY v.phrase",
 		"SELECT count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM sites s WHERE s.id = v.site) AND v.price > 10",
 		"SELECT count(*) FROM sites s WHERE EXISTS (SELECT 1 FROM visits v WHERE v.site = s.id AND v.bytes > 99000)",
+		// Joins by keys that come more than once.
+		"SELECT s.region, count(*), sum(v.bytes) FROM sites s JOIN visits v ON v.site = s.id WHERE s.id > 3 GROUP BY s.region ORDER BY s.region",
+		"SELECT s.name, count(v.id), max(v.price) FROM sites s LEFT JOIN visits v ON v.site = s.id AND v.bytes > 99500 GROUP BY s.name ORDER BY 2 DESC, s.name",
+		"SELECT a.region, count(*), count(DISTINCT b.name), min(b.name) FROM sites a JOIN sites b ON b.region = a.region AND b.id > 7 GROUP BY a.region ORDER BY a.region",
+		"SELECT count(*), sum(a.price * b.id) FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 500 AND b.id + a.site > 20",
+		"SELECT a.id, b.name FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 98000 ORDER BY a.id, b.id",
+		// What another SELECT gives is scanned.
+		"SELECT n, count(*), sum(bytes) FROM (SELECT site, count(*) AS n, sum(bytes) AS bytes FROM visits GROUP BY site) s GROUP BY n ORDER BY n",
+		"SELECT max(b), avg(n) FROM (SELECT phrase, person, count(*) AS n, sum(bytes) AS b FROM visits GROUP BY phrase, person) s WHERE phrase > 'phrase 2'",
+		"WITH d AS (SELECT DISTINCT person, site FROM visits) SELECT site, count(*) FROM d WHERE person > 0 GROUP BY site HAVING count(*) > 2 ORDER BY site",
+		"SELECT rank, count(*) FROM (SELECT rank() OVER (PARTITION BY site ORDER BY price DESC) FROM visits) w WHERE rank < 5 GROUP BY rank ORDER BY rank",
+		"SELECT k, sum(n) FROM (SELECT site AS k, bytes AS n FROM visits WHERE robot UNION ALL SELECT id, region FROM sites WHERE region > 2) u GROUP BY k ORDER BY k",
 		// Time in zones.
 		"SELECT date_trunc('month', at AT TIME ZONE 'Europe/Berlin') AS m, count(*) FROM visits GROUP BY m ORDER BY m",
 		"SELECT extract(hour FROM at AT TIME ZONE 'America/New_York') AS h, count(*) FROM visits WHERE at AT TIME ZONE 'America/New_York' >= '2023-02-03' GROUP BY h ORDER BY h",

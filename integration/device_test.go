@@ -96,8 +96,13 @@ func testDeviceErrors(t *testing.T, s *stack) {
 		"SELECT sum(lo_revenue % (lo_discount - 3)) FROM lineorder WHERE lo_quantity < 25",
 		"SELECT count(*) FROM lineorder WHERE lo_extendedprice * lo_extendedprice > 5",
 		"SELECT lo_discount, max(2147483647 - lo_discount + lo_quantity) FROM lineorder GROUP BY 1 ORDER BY 1",
+		"SELECT count(lo_revenue / (lo_discount - 3)) FROM lineorder",
 		"SELECT k, sum(i8 + i8) FROM typed GROUP BY k ORDER BY k",
 		"SELECT k, sum(k * 30000::smallint) FROM typed GROUP BY k ORDER BY k",
+		"SELECT max(lo_revenue::float8 / (lo_discount - 3)::float8) FROM lineorder",
+		"SELECT count(*) FROM lineorder WHERE lo_revenue::float8 * 1e300 * 1e5 > 5",
+		"SELECT sum((lo_discount + 1)::float8 * 1e-200 * 1e-200) FROM lineorder",
+		"SELECT lo_discount::float8 * -0.0 AS zero, count(*) FROM lineorder GROUP BY zero",
 		// And none where no such row is left.
 		"SELECT sum(lo_revenue / (lo_discount - 3)) FROM lineorder WHERE lo_discount > 3",
 		"SELECT sum(CASE WHEN lo_discount <> 3 THEN lo_revenue / (lo_discount - 3) END) FROM lineorder",

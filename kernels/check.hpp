@@ -117,6 +117,12 @@ PGCHECK unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned s) { return
 PGCHECK unsigned __byte_perm(unsigned x, unsigned y, unsigned s) { return __nvvm_prmt(x, y, s); }
 PGCHECK unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 PGCHECK int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+PGCHECK double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
+PGCHECK long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
+PGCHECK double __dadd_rn(double a, double b) { return __nvvm_add_rn_d(a, b); }
+PGCHECK double __dmul_rn(double a, double b) { return __nvvm_mul_rn_d(a, b); }
+PGCHECK double __ddiv_rn(double a, double b) { return __nvvm_div_rn_d(a, b); }
+PGCHECK double __ll2double_rn(long long v) { return __nvvm_ll2d_rn(v); }
 PGCHECK unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return __nvvm_mulhi_ull(a, b); }
 PGCHECK long long __mul64hi(long long a, long long b) { return __nvvm_mulhi_ll(a, b); }
 #define PGCHECK_MINMAX(T)                                        \

@@ -158,6 +158,17 @@ PGACCEL_INLINE uint32_t warp_scan(uint32_t v, uint32_t lane)
 	return v;
 }
 
+// lane_of returns which lane has number at of what lanes have together, upto being their sums up to
+// each; the last one where at is beyond all.
+PGACCEL_INLINE uint32_t lane_of(uint32_t upto, uint32_t at)
+{
+	uint32_t lane = 0;
+#pragma unroll
+	for (uint32_t half = 16; half > 0; half /= 2)
+		lane += __shfl_sync(PGACCEL_WARP, upto, lane + half - 1) <= at ? half : 0;
+	return lane;
+}
+
 // words_bits is lane_bits of a whole lane of a vector in registers: with constant arguments
 // it is a shift and a mask.
 template <uint32_t width>

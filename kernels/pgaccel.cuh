@@ -11,8 +11,8 @@
 //   intrinsics   __syncthreads, _count, _or, _and; __syncwarp; __shfl[_up|_down|_xor]_sync;
 //                __ballot_sync, __any_sync, __all_sync; __match_any_sync;
 //                __reduce_[add|min|max|or|and]_sync; __popc[ll], __ffs[ll], __clz[ll], __brev[ll];
-//                __funnelshift_[l|r][c]; __byte_perm; __[u]mulhi, __umul64hi, __mul64hi; min, max of
-//                two of one type; __ldg, __ldcs, __ldcg, __stcs, __stcg; __threadfence[_block],
+//                __funnelshift_[l|r][c]; __byte_perm; __[u]mulhi, __umul64hi, __mul64hi; __longlong_as_double,
+//                __double_as_longlong, __ll2double_rn, __d[add|mul|div]_rn; min, max of two of one type; __ldg, __ldcs, __ldcg, __stcs, __stcg; __threadfence[_block],
 //                __nanosleep; atomicAdd, Or, And, Xor, Min, Max, Exch, CAS on int, unsigned,
 //                unsigned long long (and long long for Min and Max), Sub on int and unsigned
 //   waiting      a loop that waits for another thread has an atomic, __ldcg, __threadfence or

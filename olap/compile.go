@@ -426,7 +426,7 @@ func (c *compiler) compared(n *node, e *plan.Call, a, b *node) *node {
 
 func (c *compiler) floatKey(a *node) *node {
 	return c.add(&node{kind: nodeFloatKey, t: vector.TypeOf(vector.Int8), args: []*node{a},
-		lo: math.MinInt64, hi: math.MaxInt64, nullable: a.nullable, risky: a.risky})
+		lo: -vector.NaNKey, hi: vector.NaNKey, nullable: a.nullable, risky: a.risky})
 }
 
 // rescale returns a numeric node with a larger scale.

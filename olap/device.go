@@ -3,7 +3,6 @@ package olap
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
@@ -37,7 +36,6 @@ const (
 	fallbackPlan      = "plan" // the processor tells what is wrong
 	fallbackEmpty     = "no rows"
 	fallbackMany      = "many rows"
-	fallbackRelation  = "relation" // what another star gives is scanned
 	fallbackTexts     = "equal texts"
 )
 
@@ -62,10 +60,6 @@ func (x *execution) offered() bool {
 	if _, ok := x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
-	// What a device keeps belongs to tables, and lies in memory that it maps.
-	if x.q.Tables[0].Relation != nil {
-		return a.leave(fallbackRelation)
-	}
 	if x.standsFor() {
 		return a.leave(fallbackTexts)
 	}
@@ -74,10 +68,15 @@ func (x *execution) offered() bool {
 			return a.leave("aggregate")
 		}
 	}
-	if slices.ContainsFunc(x.q.Joins, func(j plan.StarJoin) bool { return j.Many }) {
-		return a.leave("join")
+	return x.opt.DeviceWait || x.opt.enough(int(x.drivingRows()), deviceRows) || a.leave(fallbackSmall)
+}
+
+// drivingRows is the number of rows of the table that drives the query; of a relation, once it is computed.
+func (x *execution) drivingRows() int64 {
+	if s := x.q.Tables[0]; s.Relation == nil {
+		return x.in.Tables[s.Table].Rows
 	}
-	return x.opt.DeviceWait || x.opt.enough(int(x.in.Tables[x.q.Tables[0].Table].Rows), deviceRows) || a.leave(fallbackSmall)
+	return x.tabs[0].Rows
 }
 
 // onDevice has a device tried for the query, where one may be. done is false where all must be
@@ -112,7 +111,7 @@ func (a *accelerator) ready(p *pipeline) (ok bool) {
 	if a.limits, ok = a.x.device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
-	if p.never || p.many >= 0 || len(p.tab.Segments) == 0 {
+	if p.never || len(p.tab.Segments) == 0 {
 		return a.leave(fallbackEmpty)
 	}
 	if a.x.opt.DeviceWait {
@@ -235,7 +234,8 @@ type deviceBase struct {
 	l      *lowering
 	digits []deviceDigit
 	accs   []deviceAcc
-	set    int // the accumulator; -1: the groups themselves
+	set    int          // the accumulator; -1: the groups themselves
+	radix  *radixSelect // of percentiles of many values
 }
 
 // lowerBases lowers the bases of a grouper that has been arranged for a device, each before its sets of values.
@@ -251,7 +251,7 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 		l := newLowering(g.p)
 		l.steps()
 		digits, accs := l.groups(by)
-		add(deviceBase{by, l, digits, accs, -1}, by.expect)
+		add(deviceBase{by: by, l: l, digits: digits, accs: accs, set: -1}, by.expect)
 		for k := range g.accs {
 			a := &g.accs[k]
 			if a.kind != accDistinct && a.kind != accRanked {
@@ -263,9 +263,12 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 			if a.kind == accDistinct {
 				l.distinct(digits, g.onlyCounts(k))
 			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
-				l.no("aggregate") // there are about as many values as rows
+				s := g.newRadixSelect(by, k) // there are about as many values as rows
+				l, digits = s.pass()
+				add(deviceBase{by: by, l: l, digits: digits, set: k, radix: s}, s.expect())
+				continue
 			}
-			add(deviceBase{by, l, digits, nil, k}, max(by.expect, pairsExpected))
+			add(deviceBase{by: by, l: l, digits: digits, set: k}, max(by.expect, pairsExpected))
 		}
 	}
 	return list, why
@@ -286,7 +289,12 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 			a.prepare(list[i+1:])
 			return false, err
 		}
-		if b.set < 0 {
+		if b.radix != nil {
+			if ok, err := a.selects(b.radix, s, r, b.digits); !ok {
+				a.prepare(list[i+1:])
+				return false, err
+			}
+		} else if b.set < 0 {
 			s, err = b.by.take(r, b.digits, b.accs)
 		} else {
 			err = s.takeValues(b.set, r, b.digits, b.l.prog.Sink.Counted)
@@ -318,7 +326,11 @@ func (l *lowering) query() *program.Query {
 	for probe, i := range l.lookups {
 		l.q.Lookups[i].ID = l.lookupID(l.p.probes[probe], l.asked[probe])
 	}
-	l.q.Segments, l.q.TableID = segmentsOnDevice(l.p.tab, columns), l.p.tab.ID
+	relation := l.p.x.q.Tables[l.p.table].Relation != nil
+	l.q.Segments = segmentsOnDevice(l.p.tab, columns, relation)
+	if !relation {
+		l.q.TableID = l.p.tab.ID
+	}
 	return l.q
 }
 

@@ -62,7 +62,7 @@ var knownLookups = must(lru.New[[32]byte, *knownLookup](keptLookups))
 // foresee looks at a probe before the joined table is read: what is known of its lookup,
 // and whether an earlier query has made it.
 func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
-	if b.join.Kind == plan.Left && len(b.wanted) == 0 || b.many {
+	if b.join.Kind == plan.Left && len(b.wanted) == 0 {
 		return nil
 	}
 	for _, e := range b.join.Outer {
@@ -70,8 +70,9 @@ func (p *pipeline) foresee(b *probe, outer []plan.Expr) error {
 			return nil // its bounds depend on other lookups
 		}
 	}
-	if err := p.compileOuter(b, outer); err != nil {
-		return err
+	if p.compileOuter(b, outer) != nil {
+		b.outer, b.key = nil, nil // the joined table's rows say more
+		return nil
 	}
 	d, ok := p.describeLookup(b)
 	if !ok || slices.ContainsFunc(b.outer, func(o *node) bool { return o.dict.grows() }) {
@@ -118,7 +119,7 @@ func (l *lookup) clone() *lookup {
 
 // keep remembers a lookup that was just made.
 func (b *probe) keep() {
-	if b.known == nil || b.lut.many != nil {
+	if b.known == nil {
 		return
 	}
 	if b.lut.bytes > keptBytes || b.child.c.pool != nil { // whose strings may be many more bytes
@@ -219,7 +220,8 @@ func (d *describer) join(j plan.StarJoin) {
 // describeLookup returns the description of a probe's lookup; ok is false where there is
 // none.
 func (p *pipeline) describeLookup(b *probe) (key [32]byte, ok bool) {
-	d := &describer{x: p.x, ok: p.tab.ID != 0, b: make([]byte, 0, 512)}
+	// What a relation has is this execution's.
+	d := &describer{x: p.x, ok: p.tab.ID != 0 && p.x.q.Tables[p.table].Relation == nil, b: make([]byte, 0, 512)}
 	d.number(int64(p.tab.ID)) // the bounds and the strings of the keys that are looked up
 	d.join(b.join)
 	d.number(b2i(b.dedupe))
@@ -259,7 +261,7 @@ func (l *lowering) lookupID(b *probe, outs []outKey) uint64 {
 // joined table.
 func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 	t := b.join.Table
-	if b.known == nil || len(b.outer) != 1 || len(b.wanted) > 0 && !p.x.q.Grouped || p.x.tabs[t].Rows < deviceBuild {
+	if b.known == nil || b.many || len(b.outer) != 1 || len(b.wanted) > 0 && !p.x.q.Grouped || p.x.tabs[t].Rows < deviceBuild {
 		return false
 	}
 	b.known.mu.Lock()

@@ -6,6 +6,9 @@ import (
 	"pgaccel/gpu/program"
 )
 
+// manyMost bounds the partners of a key, so that a warp numbers those of its rows with 32 bits.
+const manyMost = math.MaxUint32 / 32
+
 // entry returns the node of the entry that a probe has found.
 func (l *lowering) entry(probe int) int {
 	i := l.lookup(probe)
@@ -52,9 +55,6 @@ func (l *lowering) lookup(probe int) int {
 		return i
 	}
 	b := l.p.probes[probe]
-	if b.lut.many != nil {
-		return l.no("join")
-	}
 	key := l.node(b.key)
 	if l.why != "" {
 		return 0
@@ -63,6 +63,12 @@ func (l *lowering) lookup(probe int) int {
 	l.lookups[probe] = i
 	lookup, data := b.lut.onDevice()
 	lookup.Key = key
+	if many := b.lut.many; many != nil && l.prog.Sink.Kind == program.SinkGroups {
+		lookup.Many, data.First, data.Partners = true, many.first, many.entry
+		if many.most > manyMost {
+			return l.no("join")
+		}
+	}
 	l.prog.Lookups = append(l.prog.Lookups, lookup)
 	l.q.Lookups = append(l.q.Lookups, data)
 	return i

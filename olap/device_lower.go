@@ -159,10 +159,14 @@ func (l *lowering) lower(n *node) int {
 		to.Op = program.OpFloatKey
 	case nodeMap, nodeScalar, nodeFunction:
 		switch {
+		case computesFloat(n):
+			return l.float(n)
 		case n.set != nil:
 			to.Index = len(l.q.Sets)
 			l.q.Sets = append(l.q.Sets, n.set)
 		case n.kind == nodeMap && n.op == plan.OpAbs:
+		case n.kind == nodeMap && n.op == opGroupFloat:
+			to.Checked = true
 		default:
 			if written := l.p.c.written(n); written != nil {
 				return l.node(written)

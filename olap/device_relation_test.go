@@ -39,6 +39,9 @@ func TestDeviceRelations(t *testing.T) {
 		"select count(*) from dim d where exists (select 1 from fact f where f.k = d.id)":                                                                   1,
 		"select count(*) from dim d where not exists (select 1 from fact f where f.k = d.id and f.g > 1)":                                                   1,
 		"select count(*) from fact where k in (select k from many)":                                                                                         1,
+		// A relation that is scanned, at every length, and the star that it is of.
+		"select c, count(*) from (select k, count(*) c from fact group by k) s group by c order by c": 8,
+		"select count(*), sum(g) from (select id, g from fact order by id limit 70) s where g > 1":    3,
 	} {
 		if asked[sql] < want {
 			t.Errorf("%s: the device was asked %d times", sql, asked[sql])
@@ -54,7 +57,8 @@ func TestDeviceRelations(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d statements asked the device, steps %v, lookups %v, %d built, %d of keys that come again", total, len(asked), d.steps, d.kinds, d.built, repeats)
-	if total*3 < len(asked) || d.sinks[program.SinkGroups] == 0 || d.sinks[program.SinkBitmap] == 0 {
+	t.Logf("%d scans of relations, %d lookups of many partners", d.relations, d.many)
+	if total*3 < len(asked) || d.relations < 50 || d.many < 10 || d.sinks[program.SinkGroups] == 0 || d.sinks[program.SinkBitmap] == 0 {
 		t.Errorf("%d of %d statements asked the device, sinks %v", total, len(asked), d.sinks)
 	}
 }

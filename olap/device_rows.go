@@ -43,8 +43,8 @@ func (x *execution) findRows(p *pipeline) (ok bool, err error) {
 		return a.leave(fallbackMany), nil
 	}
 	l := newLowering(p)
-	l.steps()
 	l.prog.Sink.Kind = program.SinkBitmap
+	l.steps()
 	if l.why == "" && len(l.prog.Steps) == 0 {
 		l.no(fallbackMany)
 	}
@@ -63,7 +63,7 @@ func (x *execution) findRows(p *pipeline) (ok bool, err error) {
 }
 
 // restrict leaves only the rows whose bits are set, by segment, which are those that pass
-// all steps. Lookups that deliver something are looked up again.
+// all steps that do not depend on one of many partners. Lookups that deliver something are looked up again.
 func (p *pipeline) restrict(passes [][]uint64) error {
 	t := &colstore.Table{Meta: p.tab.Meta, Dicts: p.tab.Dicts, Snapshot: p.tab.Snapshot}
 	for i, seg := range p.tab.Segments {
@@ -82,7 +82,10 @@ func (p *pipeline) restrict(passes [][]uint64) error {
 		t.Segments, t.Rows = append(t.Segments, &s), t.Rows+int64(n)
 	}
 	p.tab, p.expected = t, 0
-	p.steps = slices.DeleteFunc(p.steps, func(s step) bool { return s.kind != program.StepProbe || len(p.probes[s.probe].wanted) == 0 })
-	p.fanned, p.indexable = len(p.steps), false
+	before := slices.DeleteFunc(slices.Clone(p.steps[:p.fanned]), func(s step) bool {
+		return s.kind != program.StepProbe || len(p.probes[s.probe].wanted) == 0 && s.probe != p.many
+	})
+	p.steps = append(before, p.steps[p.fanned:]...)
+	p.fanned, p.indexable = len(before), false
 	return nil
 }

@@ -130,6 +130,9 @@ func (l *lowering) mostOf(n *node) (most uint64, ok bool) {
 			}
 		}
 	default:
+		if computesFloat(n) {
+			return l.mostComputed(n)
+		}
 		return 0, false
 	}
 	return most, true
@@ -150,9 +153,14 @@ func (d *deviceDigit) of(r *program.Result, g int) uint64 {
 	return number / d.stride % d.card
 }
 
-// axes lowers the digits of a grouping, and of a value behind them where there is one.
-func (l *lowering) axes(by *grouping, value *node) []deviceDigit {
-	pack := by.pack
+// digitValue is a node of the program's and the bounds of its values.
+type digitValue struct {
+	node   int
+	lo, hi int64
+}
+
+// keys lowers what a grouping is by.
+func (l *lowering) keys(by *grouping) []int {
 	nodes := make([]int, 0, len(by.axes)+1)
 	for i := range by.axes {
 		switch a := &by.axes[i]; {
@@ -164,11 +172,18 @@ func (l *lowering) axes(by *grouping, value *node) []deviceDigit {
 			nodes = append(nodes, l.entry(a.probe))
 		}
 	}
+	return nodes
+}
+
+// axes lowers the digits of a grouping, and of a value behind them where there is one.
+func (l *lowering) axes(by *grouping, value *digitValue) []deviceDigit {
+	pack := by.pack
+	nodes := l.keys(by)
 	if value != nil {
 		pack = newPacker()
 		pack.parts, pack.card = slices.Clone(by.pack.parts), by.pack.card
 		pack.add(&node{lo: value.lo, hi: value.hi}, 0)
-		nodes = append(nodes, l.node(value))
+		nodes = append(nodes, value.node)
 	}
 	digits := make([]deviceDigit, len(nodes))
 	order := make([]int, len(nodes))
@@ -221,6 +236,12 @@ func (l *lowering) prefix(digits []deviceDigit, order []int) []int {
 
 // values lowers what an accumulator collects of each group: groups that are pairs of one and a value.
 func (l *lowering) values(by *grouping, a *acc) []deviceDigit {
+	l.collected(a)
+	return l.axes(by, &digitValue{l.node(a.arg), a.arg.lo, a.arg.hi})
+}
+
+// collected leaves the rows that have a value for an accumulator.
+func (l *lowering) collected(a *acc) {
 	l.prog.Sink.Kind = program.SinkGroups
 	const all = 1000 // Permille
 	if a.filter != nil {
@@ -230,7 +251,6 @@ func (l *lowering) values(by *grouping, a *acc) []deviceDigit {
 		some := l.add(program.Node{Op: plan.OpIsNotNull, Args: []int{l.node(a.arg)}})
 		l.prog.Steps = append(l.prog.Steps, program.Step{Kind: program.StepFilter, Node: some, Permille: all})
 	}
-	return l.axes(by, a.arg)
 }
 
 // distinct has a set collected: how often a value comes is not asked for. Where all that is asked for is how
@@ -254,6 +274,9 @@ func (l *lowering) distinct(digits []deviceDigit, only bool) {
 
 // zeros reports whether zone maps leave it open that there is a zero, and a NaN.
 func (l *lowering) zeros(n *node) (zeros, nans bool) {
+	if computesFloat(n) {
+		return true, false // a NaN is a fault
+	}
 	if n.kind != nodeColumn {
 		return true, true
 	}
@@ -289,7 +312,7 @@ func (l *lowering) place(expect float64, shared int, memory int64, rows float64)
 	switch {
 	case len(sink.Digits) == 0:
 		sink.Place = program.PlaceSingle
-	case card*bytes <= l.sharedLeft(float64(shared)) && !sink.Distinct:
+	case card*bytes <= l.sharedLeft(float64(shared)) && !sink.Distinct && l.p.rowsMax() <= math.MaxUint32: // its counts are of 32 bits
 		sink.Place = program.PlaceShared
 	case card*bytes <= float64(memory)/8 && (card <= deviceDense || card <= 8*float64(l.q.Expect)):
 		sink.Place = program.PlaceGlobal

@@ -2,20 +2,33 @@ package olap
 
 import (
 	"math"
+	"slices"
 
 	"pgaccel/gpu/program"
 )
 
 // steps lowers the pipeline's steps. What a column costs a device is its words, whatever is
 // asked of it: program.TuningFor, which knows their widths, puts most steps in another order.
+// Rows are multiplied after all that is decided of them alone; a device that finds rows leaves that to
+// who reads them.
 func (l *lowering) steps() {
-	for i := range l.p.steps {
-		switch s := &l.p.steps[i]; {
+	list, rows := l.p.steps, l.prog.Sink.Kind == program.SinkBitmap
+	if rows {
+		list = list[:l.p.fanned]
+	} else if l.p.many >= 0 {
+		list = slices.Clone(list)
+		i := slices.IndexFunc(list, func(s step) bool { return s.kind == program.StepProbe && s.probe == l.p.many })
+		multiplies := list[i]
+		copy(list[i:], list[i+1:l.p.fanned])
+		list[l.p.fanned-1] = multiplies
+	}
+	for i := range list {
+		switch s := &list[i]; {
 		case s.kind == program.StepRange && s.n == nil:
 			l.no(fallbackEmpty)
 		case s.derived:
 			// The lookup that it follows from says more.
-		case s.kind == program.StepProbe && l.p.probes[s.probe].lut.left:
+		case s.kind == program.StepProbe && l.p.probes[s.probe].lut.left && (rows || s.probe != l.p.many):
 			// All pass; who needs the entry looks it up.
 		default:
 			l.step(s)

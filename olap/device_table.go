@@ -42,8 +42,9 @@ func boundsOnDevice(c *colstore.Column, float bool) (lo, hi int64) {
 	return math.MinInt64, math.MaxInt64 // zeros and NaNs have several forms
 }
 
-// segmentsOnDevice returns the table's segments with some of its columns.
-func segmentsOnDevice(t *colstore.Table, columns []int) []program.Segment {
+// segmentsOnDevice returns the table's segments with some of its columns. Those of a relation, which only
+// this execution reads, have no IDs: they go through the device, and nothing is kept of them.
+func segmentsOnDevice(t *colstore.Table, columns []int, relation bool) []program.Segment {
 	var b strings.Builder
 	b.WriteString(strconv.FormatUint(t.ID, 10))
 	for _, c := range columns {
@@ -51,7 +52,8 @@ func segmentsOnDevice(t *colstore.Table, columns []int) []program.Segment {
 		b.WriteString(strconv.Itoa(c))
 	}
 	key := b.String()
-	if s, ok := deviceSegments.Get(key); ok && t.ID != 0 {
+	kept := t.ID != 0 && !relation
+	if s, ok := deviceSegments.Get(key); ok && kept {
 		return s
 	}
 	out := make([]program.Segment, len(t.Segments))
@@ -64,12 +66,15 @@ func segmentsOnDevice(t *colstore.Table, columns []int) []program.Segment {
 			c := &seg.Columns[col]
 			lo, hi := boundsOnDevice(c, t.Meta.Columns[col].Type.Kind.IsFloat())
 			s.Columns[k] = program.SegmentColumn{ID: c.ID, Words: compress.Words(c.Data), Min: lo, Max: hi}
+			if relation {
+				s.Columns[k].ID = 0
+			}
 			if c.NullCount > 0 {
 				s.Columns[k].Nulls = c.Nulls
 			}
 		}
 	}
-	if t.ID != 0 {
+	if kept {
 		deviceSegments.Add(key, out)
 	}
 	return out

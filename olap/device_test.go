@@ -35,7 +35,8 @@ type plainDevice struct {
 	ops                         map[program.Op]int
 	steps                       map[program.StepKind]int
 	kinds                       map[program.LookupKind]int
-	left                        int
+	left, many                  int
+	relations                   int // scanned
 	risky                       int
 
 	indexed indexedOf
@@ -55,6 +56,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	n := d.asked
 	d.noteIndexed(q)
 	d.sinks[q.Sink.Kind]++
+	d.relations += int(b2i(q.TableID == 0))
 	if q.Sink.Kind == program.SinkGroups {
 		d.places[q.Sink.Place]++
 		d.prefixes += int(b2i(q.Sink.Prefix > 0))
@@ -69,6 +71,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		if q.Program.Lookups[i].Left {
 			d.left++
 		}
+		d.many += int(b2i(q.Program.Lookups[i].Many))
 	}
 	for _, n := range q.Nodes {
 		d.ops[n.Op]++

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pgaccel/colstore"
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
@@ -89,7 +90,7 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 		}
 		if n.t.Kind.IsFloat() {
 			key := p.c.floatKey(n)
-			key.kind, key.t, key.f = nodeMap, n.t, groupFloat
+			key.kind, key.op, key.t, key.f = nodeMap, opGroupFloat, n.t, groupFloat
 			key.risky = true
 			n = key
 		} else if units := p.c.unitNumbers(n); units != nil {
@@ -105,6 +106,9 @@ func newGrouper(p *pipeline, group []plan.Expr) (*grouper, error) {
 	}
 	return g, nil
 }
+
+// opGroupFloat is the op of a nodeMap whose f is groupFloat.
+const opGroupFloat = program.OpFloatKey
 
 // groupFloat maps a double that is grouped by to its key. Postgres shows for a
 // group of both zeros, or of several NaNs, whichever came first.

@@ -47,7 +47,9 @@ func (x *execution) begin() error {
 			})
 		})
 	}
-	if x.offered() {
+	// A relation is computed first, as for the processor: for what is asked of it, and then its rows are known.
+	relation := len(x.q.Tables) > 0 && x.q.Tables[0].Relation != nil
+	if !relation && x.offered() {
 		x.device = x.opt.Device
 	}
 	if err := x.reduce(); err != nil {
@@ -70,6 +72,9 @@ func (x *execution) begin() error {
 			x.relations[s.Relation] = r
 		}
 		x.tabs[i], x.dicts[i] = r.tab, r.dicts
+	}
+	if relation && x.offered() {
+		x.device = x.opt.Device
 	}
 	return x.arrange()
 }

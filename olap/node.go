@@ -35,7 +35,7 @@ const (
 
 // node is a compiled expression. It yields one int64 a row: the 64-bit form of
 // its type, or for text a code in dict. The value of a null row lies within
-// [lo, hi] too, so that it can be used as an index unseen, but for a nodeFloatKey's.
+// [lo, hi] too, so that it can be used as an index unseen.
 type node struct {
 	kind     nodeKind
 	op       plan.Op

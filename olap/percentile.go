@@ -127,18 +127,7 @@ func (s *groups) selection(r *aggRef, groups []uint32) *selected {
 	}
 	sel := &selected{groups: slices.Clone(groups), places: make([][]int64, len(groups))}
 	for k, g := range groups {
-		n := e.size(g)
-		if n == 0 {
-			continue
-		}
-		for i := range s.g.refs {
-			if o := &s.g.refs[i]; o.value == r.value && o.ordered {
-				lo, hi, _ := o.places(n)
-				sel.places[k] = append(sel.places[k], lo, hi)
-			}
-		}
-		slices.Sort(sel.places[k])
-		sel.places[k] = slices.Compact(sel.places[k])
+		sel.places[k] = s.g.placesOf(r.value, e.size(g))
 	}
 	sel.values = e.values(groups, sel.places, s.g.p.x.sideBySide)
 	memo.last = sel
@@ -149,6 +138,18 @@ func (s *groups) selection(r *aggRef, groups []uint32) *selected {
 func (s *selected) at(k int, place int64) uint64 {
 	i, _ := slices.BinarySearch(s.places[k], place)
 	return s.values[k][i]
+}
+
+// placesOf returns the places, ascending, that percentiles of an accumulator want of n values.
+func (g *grouper) placesOf(acc int, n int64) (list []int64) {
+	for i := range g.refs {
+		if r := &g.refs[i]; n > 0 && r.value == acc && r.ordered {
+			lo, hi, _ := r.places(n)
+			list = append(list, lo, hi)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // percentile returns the results of percentile r.

@@ -52,7 +52,7 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 		}
 		version, _, _ := strings.Cut(string(out), "\n")
 		// -g1 has lines, for messages. Optimising more takes longer than it saves.
-		c := &compiler{path: path, version: version, flags: strings.Fields("-std=c++20 -O1 -g1 -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti -w " +
+		c := &compiler{path: path, version: version, flags: strings.Fields("-std=c++20 -O1 -g1 -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti -ffp-contract=off -w " +
 			"-DPGACCEL_EMULATOR -fsanitize=bounds,alignment,shift-exponent")}
 		if !dividesTrap {
 			c.flags = append(c.flags, "-fsanitize=integer-divide-by-zero")

@@ -196,6 +196,12 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+inline double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
+inline long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
+inline double __dadd_rn(double a, double b) { return a + b; } // with -ffp-contract=off
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __ll2double_rn(long long v) { return (double)v; }
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
 inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
 

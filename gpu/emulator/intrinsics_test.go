@@ -20,15 +20,30 @@ func numbers(n int) []uint64 {
 	return v[:n]
 }
 
+// intrinsic is a call of a and b, and what it gives.
+type intrinsic struct {
+	device string
+	want   func(a, b uint64) uint64
+}
+
+// doubles is an operation of doubles, by their bits; 0 for a NaN.
+func doubles(name string, of func(a, b float64) float64) intrinsic {
+	call := name + "(__longlong_as_double(a), __longlong_as_double(b))"
+	return intrinsic{fmt.Sprintf("%[1]s == %[1]s ? __double_as_longlong(%[1]s) : 0", call), func(a, b uint64) uint64 {
+		v := of(math.Float64frombits(a), math.Float64frombits(b))
+		if math.IsNaN(v) {
+			return 0
+		}
+		return math.Float64bits(v)
+	}}
+}
+
 // TestIntrinsics computes each intrinsic of numbers on the device and here.
 func TestIntrinsics(t *testing.T) {
 	const n = 2048
 	a, b := numbers(n), numbers(n)
 	rand.Shuffle(n, func(i, j int) { b[i], b[j] = b[j], b[i] })
-	calls := []struct {
-		device string // of a and b
-		want   func(a, b uint64) uint64
-	}{
+	calls := []intrinsic{
 		{"__popc((unsigned)a)", func(a, b uint64) uint64 { return uint64(bits.OnesCount32(uint32(a))) }},
 		{"__popcll(a)", func(a, b uint64) uint64 { return uint64(bits.OnesCount64(a)) }},
 		{"__ffs((int)a)", func(a, b uint64) uint64 {
@@ -71,6 +86,10 @@ func TestIntrinsics(t *testing.T) {
 			}
 			return hi
 		}},
+		doubles("__dadd_rn", func(a, b float64) float64 { return a + b }),
+		doubles("__dmul_rn", func(a, b float64) float64 { return a * b }),
+		doubles("__ddiv_rn", func(a, b float64) float64 { return a / b }),
+		{"__double_as_longlong(__ll2double_rn(a))", func(a, b uint64) uint64 { return math.Float64bits(float64(int64(a))) }},
 		{"(unsigned)min((int)a, (int)b)", func(a, b uint64) uint64 { return uint64(uint32(min(int32(a), int32(b)))) }},
 		{"max((unsigned)a, (unsigned)b)", func(a, b uint64) uint64 { return uint64(max(uint32(a), uint32(b))) }},
 		{"min((long long)a, (long long)b)", func(a, b uint64) uint64 { return uint64(min(int64(a), int64(b))) }},

@@ -268,7 +268,7 @@ func randomTuning(q *Query, seed uint64) Tuning {
 // TestRandomPrograms compares generated kernels with Reference.
 func TestRandomPrograms(t *testing.T) {
 	d := newDevice(t)
-	faults, groups, rows := 0, 0, int64(0)
+	faults, groups, many, rows := 0, 0, 0, int64(0)
 	for seed := range uint64(programs()) {
 		q := randomQuery(seed, edgeLengths)
 		want, err := Reference(q)
@@ -292,14 +292,17 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		faults += int(number(want.Fault))
 		groups += len(want.Numbers)
+		if lookup, _ := q.many(); lookup >= 0 {
+			many++
+		}
 		for _, n := range want.Rows {
 			rows += n
 		}
 		d.free()
 	}
-	t.Logf("%d faults, %d groups of %d rows", faults, groups, rows)
-	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < int64(n) {
-		t.Errorf("%d faults, %d groups of %d rows in %d programs: not much was tested", faults, groups, rows, n)
+	t.Logf("%d faults, %d groups of %d rows, %d joins that multiply", faults, groups, rows, many)
+	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < int64(n) || many == 0 {
+		t.Errorf("%d faults, %d groups of %d rows, %d joins that multiply in %d programs: not much was tested", faults, groups, rows, many, n)
 	}
 }
 

@@ -91,6 +91,9 @@
 // Sink.Distinct asks for groups alone. To count the values of a DISTINCT, whose groups are pairs, is one more
 // kernel between scan and result (Sink.Counted), so that no pair leaves the device.
 //
+// A Lookup that is Many finds several partners (fan.go). Gathered rows are written out as pairs of a row
+// and a partner, numbered through a warp, 32 at a time: other steps and the sink run on these.
+//
 // Bitmap indexes come before all of that: Narrow decodes what Query.Indexed names, and a scan that
 // is given the heads it leaves sees fewer live rows.
 //

@@ -262,7 +262,23 @@ func (r *row) compute(i int, guard string) value {
 	case OpTable:
 		return r.table(i, a, guard)
 	case OpFloatKey:
+		if n.Checked {
+			r.fault(guard, null, fmt.Sprintf("!float_alone(%s)", a.as(true)))
+		}
 		return r.define(i, fmt.Sprintf("float_key(%s)", a.as(true)), null)
+	case OpShift:
+		at := n.Index
+		k := g.param("int64_t", fmt.Sprintf("k%d", at), func(a *arguments) uint64 { return uint64(a.q.Constants[at]) })
+		return r.define(i, value{v: fmt.Sprintf("(%s >> %s)", a.as(true), k), wide: true}.as(n.Wide), null)
+	case OpFloatOf:
+		return r.define(i, fmt.Sprintf("float_of(%s)", a.as(true)), null)
+	case OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
+		bad, x := g.name("bad"), g.name("x")
+		call := map[Op]string{OpFloatAdd: "float_add", OpFloatSub: "float_sub", OpFloatMul: "float_mul", OpFloatDiv: "float_div"}[n.Op]
+		g.line("bool %s;", bad)
+		g.line("const int64_t %s = %s(%s, %s, %s);", x, call, a.as(true), args[1].as(true), bad)
+		r.fault(guard, null, bad)
+		return r.define(i, value{v: x, wide: true}.as(n.Wide), null)
 	case OpFixedHigh, OpFixedLow:
 		at, bad, part := n.Index, g.name("bad"), g.name("part")
 		base := g.param("int64_t", fmt.Sprintf("k%d", at), func(a *arguments) uint64 { return uint64(a.q.Constants[at]) })

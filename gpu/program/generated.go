@@ -50,6 +50,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	if p.Sink.Kind == SinkBuild {
 		t = buildTuning(t)
 	}
+	if many, _ := p.many(); many >= 0 { // who gathers rows has them multiply
+		t.Queue, t.Rows = true, 1
+	}
 	g := &generator{p: p, t: t, known: map[string]bool{}}
 	g.param("const uint32_t *", "list", func(a *arguments) uint64 {
 		if a.all {

@@ -29,7 +29,7 @@ func (p *Program) places() places {
 		always := a.Filter < 0 && (a.Kind == AccRows || !p.Nodes[a.Arg].Nullable)
 		switch a.Kind {
 		case AccRows, AccCount:
-			if always {
+			if always && (a.Kind == AccRows || !p.risky(a.Arg)) {
 				x.same = true
 				break
 			}

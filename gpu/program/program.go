@@ -34,19 +34,29 @@ type Op = plan.Op
 
 // Operations that package plan does not have.
 const (
-	OpConst    Op = 128 + iota // Query.Constants[Index]; always null where the node is Nullable
-	OpColumn                   // Columns[Index]
-	OpEntry                    // the entry that lookup Index found; of a left join, Query's Null entry where none
-	OpOut                      // Query.Lookups[Index].Outs[Out], by entry
-	OpTable                    // Query.Tables[Index], by argument; see Table
-	OpFloatKey                 // the bits of a float64 as an integer in the order of floats: vector.FloatKey
+	OpConst  Op = 128 + iota // Query.Constants[Index]; always null where the node is Nullable
+	OpColumn                 // Columns[Index]
+	OpEntry                  // the entry that lookup Index found; of a left join, Query's Null entry where none
+	OpOut                    // Query.Lookups[Index].Outs[Out], by entry
+	OpTable                  // Query.Tables[Index], by argument; see Table
+	// The bits of a float64 as an integer in the order of floats: vector.FloatKey. Where the node is Checked, -0
+	// and a NaN that is not vector.NaNBits are faults, whose keys others have, too.
+	OpFloatKey
 	// The bits of a float64, whose 53 bits of mantissa are shifted left by its biased exponent less
 	// Query.Constants[Index]: the result's bits from 63 on, and those below, both with its sign. So
 	// sums of doubles are sums of integers. Zero is 0; all else whose exponent is not within 63 of
 	// the constant is a fault, as are -0, subnormal numbers, infinities and NaN.
 	OpFixedHigh
 	OpFixedLow
-	OpStep // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
+	OpFloatOf // the bits of the float64 that is nearest to an integer
+	// Arithmetic of the bits of float64s, each operation rounded by itself. What PostgreSQL has errors for (overflow,
+	// underflow to zero, a zero divisor) is a fault, and so is all else of which an infinity or a NaN comes.
+	OpFloatAdd
+	OpFloatSub
+	OpFloatMul
+	OpFloatDiv
+	OpShift // the argument / 2^Query.Constants[Index], 0 to 63, rounded down
+	OpStep  // the position in Query.Sets[Index] of the last member that is at most the argument; 0 where none is
 )
 
 // Node is an operation over earlier nodes.
@@ -87,6 +97,11 @@ type Lookup struct {
 	Kind LookupKind
 	Key  int  // node
 	Left bool // rows without a partner stay, with entry Query.Lookups[i].Null
+	// Many says that a key has several partners: what is found by it is its number, by which
+	// Query.Lookups[i].First and Partners have their entries. The StepProbe of the lookup, which there
+	// is for a Left one, too, has the row go on once with each of them; what it stands before sees pairs
+	// of a row and a partner, which is the entry. There is one such lookup, for SinkGroups.
+	Many bool
 	Outs []Out
 }
 
@@ -117,6 +132,17 @@ type Step struct {
 	// TuningFor decide by it where to gather rows that are left into full warps. It has few
 	// values (eighths, and below these powers of 1/2), lest every constant make another program.
 	Permille uint16
+}
+
+// many returns the lookup that multiplies rows and how many steps see them as they are, its own
+// included; -1 and all where there is none.
+func (p *Program) many() (lookup, steps int) {
+	for i, s := range p.Steps {
+		if s.Kind == StepProbe && within(s.Index, p.Lookups) && p.Lookups[s.Index].Many {
+			return s.Index, i + 1
+		}
+	}
+	return -1, len(p.Steps)
 }
 
 // SinkKind says what becomes of rows that pass.

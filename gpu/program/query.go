@@ -103,7 +103,9 @@ type LookupData struct {
 	// HashOf(key) & mask or, one by one, after it.
 	HashKeys    []int64
 	HashEntries []uint32
-	Outs        []OutData
+	// Many: the partners of key number n are Partners[First[n]:First[n+1]], entries of the outputs.
+	First, Partners []uint32
+	Outs            []OutData
 	// ID names the content as SegmentColumn.ID does; where Build is not nil it names what
 	// the build would give, so that it need not run again.
 	ID uint64

@@ -275,6 +275,12 @@ func (m *maker) value(lookups bool, depth int) int {
 		return m.table(a)
 	case k == 7 && m.chance(3):
 		return m.fixed(a)
+	case k == 7 && m.chance(3):
+		return m.float(a, m.value(lookups, depth-1))
+	case k == 7 && m.chance(3):
+		s := int64(m.IntN(64))
+		m.q.Constants = append(m.q.Constants, s)
+		return m.add(Node{Op: OpShift, Args: []int{a}, Index: len(m.q.Constants) - 1, Nullable: an}, interval{A.lo >> s, A.hi >> s})
 	case k == 7 && m.chance(2):
 		set := make([]int64, m.IntN(9))
 		for i := range set {
@@ -333,6 +339,28 @@ func (m *maker) fixed(a int) int {
 	return m.add(n, interval{math.MinInt64, math.MaxInt64})
 }
 
+// float makes arithmetic of doubles: of any bits, which mostly are faults, or of integers.
+func (m *maker) float(a, b int) int {
+	n := Node{Op: OpFloatAdd + Op(m.IntN(4)), Nullable: m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable}
+	if !m.faulty || !m.chance(4) {
+		if n.Op == OpFloatDiv {
+			b = m.constant(interval{3, 900})
+			n.Nullable = m.p.Nodes[a].Nullable || m.p.Nodes[b].Nullable
+		}
+		a, b = m.floatOf(a), m.floatOf(b)
+	}
+	n.Args = []int{a, b}
+	v := m.add(n, interval{math.MinInt64, math.MaxInt64})
+	if m.chance(2) {
+		return v
+	}
+	return m.add(Node{Op: OpFloatKey, Args: []int{v}, Nullable: n.Nullable, Checked: m.faulty && m.chance(2)}, interval{math.MinInt64, math.MaxInt64})
+}
+
+func (m *maker) floatOf(a int) int {
+	return m.add(Node{Op: OpFloatOf, Args: []int{a}, Nullable: m.p.Nodes[a].Nullable}, interval{math.MinInt64, math.MaxInt64})
+}
+
 func (m *maker) table(a int) int {
 	A := m.bounds[a]
 	t, d := Table{Nulls: m.chance(2), Faults: m.faulty && m.chance(3), Wide: m.chance(2)}, TableData{Lo: A.lo - int64(m.IntN(3))}
@@ -356,303 +384,4 @@ func (m *maker) table(a int) int {
 	m.q.Tables = append(m.q.Tables, d)
 	null := t.Nulls || m.p.Nodes[a].Nullable && d.OnNullNull
 	return m.add(Node{Op: OpTable, Args: []int{a}, Index: len(m.p.Tables) - 1, Nullable: null}, out)
-}
-
-// lookup makes a lookup over some node, and nodes that read it.
-func (m *maker) lookup() {
-	key := m.leaf(true)
-	for range 5 {
-		if b := m.bounds[key]; b.lo >= math.MinInt64/4 && b.hi <= math.MaxInt64/4 && !truth(b) {
-			break
-		}
-		key = m.leaf(true)
-	}
-	B := m.bounds[key]
-	l := Lookup{Kind: LookupKind(m.IntN(5)), Key: key, Left: m.chance(4)}
-	d := LookupData{}
-	size := int64(1 + m.IntN(700))
-	if span := uint64(B.hi) - uint64(B.lo); span < 5000 && !m.chance(4) {
-		size = int64(span) + 1
-	} else if B.hi == math.MaxInt64 {
-		l.Kind = LookupHash
-	}
-	d.Lo, d.Size = m.within(B.lo, B.hi), size
-	if !m.chance(4) {
-		d.Lo = B.lo
-	}
-	if d.Lo > math.MaxInt64-size {
-		d.Lo = B.lo
-	}
-	entries := uint32(1 + m.IntN(200))
-	d.Null = uint32(m.IntN(int(entries)))
-	full := m.chance(3)
-	absent := func() bool { return !full && m.chance(4) }
-	for i := range size {
-		e := uint32(m.IntN(int(entries)))
-		switch l.Kind {
-		case LookupBits:
-			if i%64 == 0 {
-				d.Bits = append(d.Bits, 0)
-			}
-			if !absent() {
-				d.Bits[i>>6] |= 1 << (i & 63)
-			}
-		case Lookup8:
-			if absent() {
-				e = math.MaxUint8
-			}
-			d.E8 = append(d.E8, uint8(e))
-		case Lookup16:
-			if absent() {
-				e = math.MaxUint16
-			}
-			d.E16 = append(d.E16, uint16(e))
-		case Lookup32:
-			if absent() {
-				e = math.MaxUint32
-			}
-			d.E32 = append(d.E32, e)
-		}
-	}
-	if l.Kind == LookupHash {
-		d.Hash(int(size))
-		for range size {
-			d.Put(m.within(B.lo, B.hi), uint32(m.IntN(int(entries))))
-		}
-	}
-	if l.Kind == LookupBits && l.Left {
-		l.Left = false
-	}
-	at := len(m.p.Lookups)
-	if l.Kind != LookupBits {
-		for range m.IntN(3) {
-			o, od := Out{Nullable: m.chance(3), Wide: m.chance(3)}, OutData{}
-			for range entries {
-				od.Values = append(od.Values, m.within(-50, 50))
-				if o.Wide {
-					od.Values[len(od.Values)-1] *= 1 << 35
-				}
-				od.Nulls = append(od.Nulls, uint8(m.IntN(4)/3))
-			}
-			if !o.Nullable {
-				od.Nulls = nil
-			}
-			l.Outs, d.Outs = append(l.Outs, o), append(d.Outs, od)
-		}
-	}
-	m.p.Lookups = append(m.p.Lookups, l)
-	m.q.Lookups = append(m.q.Lookups, d)
-	m.p.Steps = append(m.p.Steps, Step{Kind: StepProbe, Index: at, Permille: uint16(125 * m.IntN(9))})
-	if l.Kind == LookupBits {
-		return
-	}
-	m.add(Node{Op: OpEntry, Index: at}, interval{0, int64(entries) - 1})
-	for i, o := range l.Outs {
-		b := interval{-50, 50}
-		if o.Wide {
-			b = interval{-50 << 35, 50 << 35}
-		}
-		m.add(Node{Op: OpOut, Index: at, Out: i, Nullable: o.Nullable}, b)
-	}
-}
-
-// steps adds other steps around the probes.
-func (m *maker) steps() {
-	for range m.IntN(3) {
-		var s Step
-		s.Permille = uint16(125 * m.IntN(9))
-		probes := true
-		switch m.IntN(3) {
-		case 0:
-			s.Kind, s.Node, s.Index = StepRange, m.leaf(true), len(m.q.Ranges)
-			b := m.bounds[s.Node]
-			x, y := m.within(b.lo, b.hi), m.within(b.lo, b.hi)
-			if m.chance(2) {
-				x = b.lo
-			}
-			if m.chance(2) {
-				y = b.hi
-			}
-			r := Range{min(x, y), max(x, y)}
-			if m.chance(20) {
-				r = Range{1, 0}
-			} else if m.chance(6) {
-				r = Range{math.MinInt64, math.MaxInt64}
-			}
-			m.q.Ranges = append(m.q.Ranges, r)
-		case 1:
-			s.Kind, s.Node, s.Index = StepBits, m.leaf(true), len(m.q.Bits)
-			b := m.bounds[s.Node]
-			set := Bits{Set: compress.Set{Lo: m.within(b.lo, b.hi), Size: int64(m.IntN(600))}}
-			if !m.chance(3) {
-				set.Lo = b.lo
-			}
-			if set.Lo > math.MaxInt64-1000 {
-				set.Lo = b.lo
-			}
-			set.Bits = m.bitmap(int(set.Size), 2)
-			m.q.Bits = append(m.q.Bits, set)
-		case 2:
-			risky := m.chance(2)
-			probes = !risky
-			s.Kind, s.Node, s.Risky = StepFilter, m.condition(!risky, 2), risky
-		}
-		// It may be anywhere behind the probes that it needs.
-		at := 0
-		for i, t := range m.p.Steps {
-			if t.Kind == StepProbe && m.p.lookupsOf(s.Node)[t.Index] || t.Risky && !s.Risky {
-				at = i + 1
-			}
-		}
-		if probes {
-			at += m.IntN(len(m.p.Steps) - at + 1)
-		}
-		m.p.Steps = slices.Insert(m.p.Steps, at, s)
-	}
-}
-
-// digits makes a group's number of nodes of few values.
-func (m *maker) digits(most uint64) uint64 {
-	groups := uint64(1)
-	for range m.IntN(4) {
-		n := m.value(true, 1)
-		span := uint64(m.bounds[n].hi) - uint64(m.bounds[n].lo)
-		if span > most || (span+2)*groups > most {
-			continue
-		}
-		d := Digit{Node: n, Nullable: m.p.Nodes[n].Nullable}
-		m.p.Sink.Digits = append(m.p.Sink.Digits, d)
-		m.q.Digits = append(m.q.Digits, DigitData{Lo: m.bounds[n].lo, Stride: groups})
-		groups *= span + 1 + uint64(number(d.Nullable))
-	}
-	return groups
-}
-
-func (m *maker) sink() {
-	s := &m.p.Sink
-	switch m.IntN(8) {
-	case 0:
-		s.Kind = SinkBitmap
-		return
-	case 1:
-		m.build()
-		return
-	}
-	s.Place = Place(m.IntN(4))
-	m.q.Groups = 1
-	switch s.Place {
-	case PlaceShared, PlaceGlobal:
-		m.q.Groups = m.digits(3000)
-	case PlaceHash:
-		m.q.Groups = m.digits(1 << 50)
-		m.q.Expect = min(m.q.Groups, 20000)
-	}
-	if s.Place == PlaceHash && m.chance(2) {
-		m.prefix()
-	}
-	if s.Place >= PlaceGlobal && m.chance(4) {
-		s.Distinct = true
-		if m.chance(2) {
-			m.counted()
-		}
-		return
-	}
-	for range m.IntN(6) {
-		a := Acc{Kind: AccKind(m.IntN(6)), Arg: -1, Filter: -1}
-		if a.Kind != AccRows {
-			a.Arg = m.value(true, 2)
-		}
-		if a.Kind == AccSum && !m.bounds[a.Arg].small() {
-			a.Kind = AccSum128
-		}
-		if m.chance(4) {
-			a.Filter = m.condition(true, 1)
-		}
-		s.Accs = append(s.Accs, a)
-	}
-	if m.faulty {
-		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
-		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})
-	}
-}
-
-// counted has groups counted by the number of some digits, where that can be.
-func (m *maker) counted() {
-	s := &m.p.Sink
-	last := len(s.Digits) - 1
-	switch {
-	case last < 0 || s.Prefix > 1:
-		return
-	case s.Prefix == 0:
-		m.q.Counted = m.q.Digits[last].Stride
-	default:
-		m.q.Counted = 1
-		for i, d := range s.Digits[1:] {
-			b := m.bounds[d.Node]
-			m.q.Counted = m.q.Digits[i+1].Stride * (uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(d.Nullable)))
-		}
-	}
-	s.Counted = m.q.Counted <= 1<<20
-}
-
-// prefix puts a digit of many values before the others, or two.
-func (m *maker) prefix() {
-	s := &m.p.Sink
-	if m.q.Groups > SuffixMax {
-		return
-	}
-	product := uint64(1)
-	var digits []Digit
-	var data []DigitData
-	for range 1 + m.IntN(2) {
-		n := m.leaf(true)
-		d := Digit{Node: n, Nullable: m.p.Nodes[n].Nullable}
-		values := uint64(m.bounds[n].hi) - uint64(m.bounds[n].lo) + 1 + uint64(number(d.Nullable))
-		hi, lo := bits.Mul64(product, values)
-		if hi != 0 || values < 2 {
-			continue
-		}
-		digits, data = append(digits, d), append(data, DigitData{Lo: m.bounds[n].lo, Stride: product})
-		product = lo
-	}
-	if s.Prefix = len(digits); s.Prefix > 0 {
-		s.Digits, m.q.Digits, m.q.Groups = append(digits, s.Digits...), append(data, m.q.Digits...), 0
-	}
-}
-
-func (m *maker) build() {
-	s := &m.p.Sink
-	s.Kind, s.Build = SinkBuild, LookupKind(m.IntN(4))
-	// A column of different values, behind the others.
-	column := len(m.p.Columns)
-	m.p.Columns = append(m.p.Columns, Column{Nullable: true})
-	next := int64(-7)
-	for i := range m.q.Segments {
-		seg := &m.q.Segments[i]
-		sc := SegmentColumn{Nulls: m.bitmap(seg.Rows, 5), Min: math.MaxInt64, Max: math.MinInt64}
-		values := make([]int64, seg.Rows)
-		for j := range values {
-			values[j] = next
-			next += int64(1 + m.IntN(2))
-			if sc.Nulls[j>>6]>>(j&63)&1 == 0 {
-				sc.Min, sc.Max = min(sc.Min, values[j]), max(sc.Max, values[j])
-			}
-		}
-		if m.chance(30) && seg.Rows > 40 {
-			values[3] = values[33]
-		}
-		sc.Words = compress.Words(compress.Encode(values, func(words int) []uint32 { return make([]uint32, words) }))
-		seg.Columns = append(seg.Columns, sc)
-	}
-	s.Key = m.add(Node{Op: OpColumn, Index: column, Nullable: true}, interval{-7, next})
-	m.q.BuildLo, m.q.BuildSize = -9, next+20
-	groups := uint64(200)
-	if s.Build == Lookup32 {
-		groups = 1 << 20
-	}
-	if s.Build != LookupBits {
-		m.digits(groups)
-	} else if s.Repeats = m.chance(2); s.Repeats {
-		s.Key = m.add(Node{Op: plan.OpDiv, Args: []int{s.Key, m.constant(interval{1, 5})}, Nullable: true}, interval{-7, next})
-	}
 }

@@ -76,6 +76,7 @@ type reference struct {
 	columns [][]int64 // of the segment
 	seg     *Segment
 	row     int
+	partner uint32 // of a lookup that is Many
 }
 
 func (r *reference) segment(at int, s *Segment) error {
@@ -98,25 +99,45 @@ func (r *reference) segment(at int, s *Segment) error {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
-		pass := r.q.Indexed.allows(at, r.row, s.Rows)
-		for _, step := range r.q.Steps {
-			if pass || step.Risky {
-				pass = r.step(step) && pass
-			}
-		}
-		if !pass {
-			continue
-		}
-		switch r.q.Sink.Kind {
-		case SinkBitmap:
-			bitmap[r.row>>6] |= 1 << (r.row & 63)
-		case SinkBuild:
-			r.build()
-		case SinkGroups:
-			r.group()
-		}
+		r.pass(r.q.Steps, r.q.Indexed.allows(at, r.row, s.Rows), bitmap)
 	}
 	return nil
+}
+
+// pass applies steps to the row, and gives it to the sink where it passes: once with each of its
+// partners where there are many.
+func (r *reference) pass(steps []Step, pass bool, bitmap []uint64) {
+	for i, s := range steps {
+		if !pass && !s.Risky {
+			continue
+		}
+		if s.Kind == StepProbe && r.q.Program.Lookups[s.Index].Many {
+			number, ok := r.find(s.Index)
+			if !ok && !r.q.Program.Lookups[s.Index].Left {
+				return
+			}
+			d := &r.lookups[s.Index]
+			if !ok {
+				number = d.Null
+			}
+			for _, r.partner = range d.Partners[d.First[number]:d.First[number+1]] {
+				r.pass(steps[i+1:], true, bitmap)
+			}
+			return
+		}
+		pass = r.step(s) && pass
+	}
+	if !pass {
+		return
+	}
+	switch r.q.Sink.Kind {
+	case SinkBitmap:
+		bitmap[r.row>>6] |= 1 << (r.row & 63)
+	case SinkBuild:
+		r.build()
+	case SinkGroups:
+		r.group()
+	}
 }
 
 // aligned returns words at an address that compress.Parse takes.
@@ -163,6 +184,9 @@ func (r *reference) find(i int) (entry uint32, ok bool) {
 
 // entry is find for nodes: Null where a left join has no partner.
 func (r *reference) entry(i int) uint32 {
+	if r.q.Program.Lookups[i].Many {
+		return r.partner
+	}
 	if e, ok := r.find(i); ok {
 		return e
 	}
@@ -247,7 +271,13 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
 		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
-		return vector.FloatKey(a), anull
+		key := vector.FloatKey(a)
+		r.fault(n.Checked && !anull && (a == math.MinInt64 || key == vector.NaNKey && a != vector.NaNBits))
+		return key, anull
+	case OpShift:
+		return a >> uint(r.q.Constants[n.Index]), anull
+	case OpFloatOf:
+		return int64(math.Float64bits(float64(a))), anull
 	case OpFixedHigh, OpFixedLow:
 		if anull {
 			return 0, true
@@ -280,6 +310,10 @@ func (r *reference) eval(i int) (v int64, null bool) {
 		return 0, true
 	}
 	switch n.Op {
+	case OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
+		v, ok := floatArithmetic(n.Op, math.Float64frombits(uint64(a)), math.Float64frombits(uint64(b)))
+		r.fault(!ok)
+		return int64(math.Float64bits(v)), false
 	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod:
 		if (n.Op == plan.OpDiv || n.Op == plan.OpMod) && r.fault(b == 0) {
 			return 0, false
@@ -306,6 +340,23 @@ func fixedPoint(bits, base int64) (high, low int64, ok bool) {
 		return -high, -low, true
 	}
 	return high, low, true
+}
+
+// floatArithmetic computes OpFloatAdd to OpFloatDiv; ok is false for faults.
+func floatArithmetic(op Op, a, b float64) (v float64, ok bool) {
+	switch op {
+	case OpFloatAdd:
+		v = a + b
+	case OpFloatSub:
+		v = a - b
+	case OpFloatMul:
+		v = a * b
+		ok = v != 0 || a == 0 || b == 0
+	case OpFloatDiv:
+		v = a / b
+		ok = v != 0 || a == 0
+	}
+	return v, (ok || op <= OpFloatSub) && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
 // fault notes a fault and returns whether there is one.

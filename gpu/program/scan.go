@@ -12,13 +12,16 @@ import (
 const queueRows = 128
 
 // stages splits the steps: the first part sees all rows of a vector, the other rows that were
-// gathered. The last stage has the sink.
+// gathered. The last stage has the sink, and the steps after a lookup of many partners (fan).
 func (g *generator) stages() [][]Step {
-	steps := g.p.Steps
+	_, single := g.p.many()
+	steps := g.p.Steps[:single]
 	if len(g.t.Order) > 0 {
 		steps = make([]Step, 0, len(g.t.Order))
 		for _, i := range g.t.Order {
-			steps = append(steps, g.p.Steps[i])
+			if i < single {
+				steps = append(steps, g.p.Steps[i])
+			}
 		}
 	}
 	// Bits of all rows of a vector are written together.
@@ -152,6 +155,10 @@ func (g *generator) gathered(steps []Step) {
 	g.line("__syncwarp();")
 	// All that is read by the segment, before any of it is used.
 	roots, _ := g.p.sinkNodes()
+	many, _ := g.p.many()
+	if many >= 0 {
+		roots = []int{g.p.Lookups[many].Key}
+	}
 	all := slices.Clone(roots)
 	for _, s := range steps {
 		all = append(all, g.stepNode(s))
@@ -180,6 +187,10 @@ func (g *generator) gathered(steps []Step) {
 		for _, c := range g.columnsOf(roots) {
 			r.column(c)
 		}
+	}
+	if many >= 0 {
+		g.fan(rows[0], many, from[0], at[0])
+		return
 	}
 	if len(rows) == 1 {
 		g.sink(rows[0])
@@ -228,6 +239,10 @@ func (g *generator) rowColumn(r *row, described map[int]string, from, at string)
 // entriesOf returns the lookups whose entries the sink needs.
 func (g *generator) entriesOf() map[int]bool {
 	set := map[int]bool{}
+	if many, _ := g.p.many(); many >= 0 {
+		set[many] = true
+		return set
+	}
 	roots, _ := g.p.sinkNodes()
 	for _, n := range roots {
 		for l := range g.p.lookupsOf(n) {

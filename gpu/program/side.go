@@ -99,7 +99,8 @@ func PackTable(t Table, d *TableData) []byte {
 }
 
 // PackLookup returns a lookup: a bitmap of the keys that have a partner, in 64-bit words,
-// then entries; of LookupHash keys, then entries. Each is padded to 16 bytes.
+// then entries; of LookupHash keys, then entries; where keys have many partners, First and Partners.
+// Each is padded to 16 bytes.
 func PackLookup(l *Lookup, d *LookupData) []byte {
 	n := max(d.Size, 0)
 	b := blob{make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.EntryBytes()))}
@@ -122,7 +123,19 @@ func PackLookup(l *Lookup, d *LookupData) []byte {
 		b.pad()
 		b.array(d.E32[:n])
 	}
+	if l.Many {
+		b.array(d.First)
+		b.array(d.Partners)
+	}
 	return b.bytes()
+}
+
+// keysBytes is where in PackLookup what finds keys ends, and First begins.
+func keysBytes(kind LookupKind, d *LookupData) int64 {
+	if slots := int64(len(d.HashKeys)); kind == LookupHash {
+		return padded(8*slots) + padded(4*slots)
+	}
+	return bitmapBytes(d.Size) + padded(max(d.Size, 0)*kind.EntryBytes())
 }
 
 // appendPresent appends a bitmap of the entries that are not all ones, in 64-bit words.

@@ -148,7 +148,8 @@ func (c *chooser) quick(s *Step) (quick bool, bitmap int64, staged *bool) {
 func (c *chooser) order() {
 	p := c.q.Program
 	var first, quick, slow []int
-	for i := range p.Steps {
+	_, single := p.many()
+	for i := range single {
 		s := &p.Steps[i]
 		is, _, _ := c.quick(s)
 		switch {
@@ -179,6 +180,9 @@ func (c *chooser) order() {
 		quick = c.search(quick, slow)
 	}
 	c.t.Order = slices.Concat(first, quick, slow)
+	for i := single; i < len(p.Steps); i++ { // they see pairs
+		c.t.Order = append(c.t.Order, i)
+	}
 	c.g.t.Order = c.t.Order
 }
 

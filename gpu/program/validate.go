@@ -22,10 +22,13 @@ func validate(p *Program) error {
 		if l.Kind > LookupHash || l.Kind == LookupBits && len(l.Outs) > 0 {
 			return fmt.Errorf("lookup %d: kind %d with %d outputs", i, l.Kind, len(l.Outs))
 		}
+		if first, _ := p.many(); l.Many && (l.Kind == LookupBits || first != i || p.Sink.Kind != SinkGroups) {
+			return fmt.Errorf("lookup %d: kind %d with many partners", i, l.Kind)
+		}
 	}
 	probed := make([]bool, len(p.Lookups))
 	for i := range probed {
-		probed[i] = p.Lookups[i].Left
+		probed[i] = p.Lookups[i].Left && !p.Lookups[i].Many
 	}
 	usable := func(n int) error {
 		for l := range p.lookupsOf(n) {
@@ -43,7 +46,9 @@ func validate(p *Program) error {
 			if !within(s.Index, p.Lookups) {
 				return fmt.Errorf("step %d: lookup %d", i, s.Index)
 			}
-			node = p.Lookups[s.Index].Key
+			if node = p.Lookups[s.Index].Key; p.Lookups[s.Index].Many && probed[s.Index] {
+				return fmt.Errorf("step %d: lookup %d is probed again", i, s.Index)
+			}
 		default:
 			return fmt.Errorf("step %d: kind %d", i, s.Kind)
 		}
@@ -85,11 +90,12 @@ func arity(op Op) (least, most int) {
 	switch op {
 	case OpConst, OpColumn, OpEntry, OpOut:
 		return 0, 0
-	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpStep, plan.OpIn, plan.OpAbs:
+	case plan.OpNot, plan.OpIsNull, plan.OpIsNotNull, plan.OpIsTrue, plan.OpIsFalse, OpTable, OpFloatKey, OpFixedHigh, OpFixedLow, OpFloatOf, OpShift, OpStep, plan.OpIn, plan.OpAbs:
 		return 1, 1
 	case plan.OpAnd, plan.OpOr, plan.OpCase, plan.OpCoalesce:
 		return 1, 1 << 20
-	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct:
+	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe, plan.OpDistinct,
+		OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
 		return 2, 2
 	}
 	return 1, 0 // no operation: no count fits
@@ -224,11 +230,11 @@ func (p *Program) risky(n int) bool {
 	risky := false
 	p.walk([]int{n}, func(n int) {
 		switch x := &p.Nodes[n]; x.Op {
-		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow:
+		case plan.OpDiv, plan.OpMod, OpFixedHigh, OpFixedLow, OpFloatAdd, OpFloatSub, OpFloatMul, OpFloatDiv:
 			risky = true
 		case OpTable:
 			risky = risky || p.Tables[x.Index].Faults
-		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAbs:
+		case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpAbs, OpFloatKey:
 			risky = risky || x.Checked
 		}
 	})
