@@ -24,15 +24,15 @@ func readFile(t *testing.T, text string) (*configuration, error) {
 // TestDatabasesInFile: what is wrong is named with its line and what to write; what is right is read in order.
 func TestDatabasesInFile(t *testing.T) {
 	for want, text := range map[string]string{
-		`serve.yml:3: databases: shop: line 3: unknown key "acelerate": want upstream`:    "\ndatabases:\n  shop: {upstream: a, acelerate: b}",
-		"serve.yml:2: databases: shop: line 3: upstream is there twice":                   "databases:\n  shop: {upstream: a,\n    upstream: b}",
-		"serve.yml:2: databases: shop: upstream is missing":                               "databases:\n  shop: {accelerate: b}",
-		"serve.yml:2: databases: shop: want its upstream":                                 "databases:\n  shop: postgres://x",
-		"serve.yml:3: databases: shop is there twice, first at ":                          "databases:\n  shop: {upstream: a}\n  shop: {upstream: b}",
-		"serve.yml:1: databases: want a line for each":                                    "databases: [shop]",
-		"serve.yml:2: databases is there twice, first in line 1":                          "databases: {}\ndatabases: {}",
-		"serve.yml:3: databases: shop: line 5: accelerate: line 6: a value that begins":   "\ndatabases:\n  shop:\n    upstream: a\n    accelerate:\n    - !b",
-		"serve.yml:2: databases: shop: line 2: upstream: want one value":                  "databases:\n  shop: {upstream: [a]}",
+		`serve.yml:3: databases: shop: line 3: unknown key "acelerate": want upstream`:     "\ndatabases:\n  shop: {upstream: a, acelerate: b}",
+		"serve.yml:2: databases: shop: line 3: upstream is there twice":                    "databases:\n  shop: {upstream: a,\n    upstream: b}",
+		"serve.yml:2: databases: shop: upstream is missing":                                "databases:\n  shop: {accelerate: b}",
+		"serve.yml:2: databases: shop: want its upstream":                                  "databases:\n  shop: postgres://x",
+		"serve.yml:3: databases: shop is there twice, first at ":                           "databases:\n  shop: {upstream: a}\n  shop: {upstream: b}",
+		"serve.yml:1: databases: want a line for each":                                     "databases: [shop]",
+		"serve.yml:2: databases is there twice, first in line 1":                           "databases: {}\ndatabases: {}",
+		"serve.yml:3: databases: shop: line 5: accelerate: line 6: a value that begins":    "\ndatabases:\n  shop:\n    upstream: a\n    accelerate:\n    - !b",
+		"serve.yml:2: databases: shop: line 2: upstream: want one value":                   "databases:\n  shop: {upstream: [a]}",
 		`serve.yml:1: unknown key "database": keys are the names of flags without --, and`: "database: {}",
 	} {
 		if _, err := readFile(t, text); err == nil || !strings.Contains(err.Error(), want) {
