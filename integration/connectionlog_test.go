@@ -119,3 +119,51 @@ func TestLogConnections(t *testing.T) {
 		t.Error("a statement's constant is in the log")
 	}
 }
+
+// TestLogConnectionKinds: clients of a Unix socket, with TLS, and those that get no session, whose user is not known yet.
+func TestLogConnectionKinds(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, socket := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, ".s.PGSQL.6432")
+	writeCertificate(t, 1, cert, key)
+	s := privateStack(t, "CREATE TABLE lk (id int PRIMARY KEY);\nCREATE ROLE lk_on LOGIN", "--log-format", "json", "--log-connections", "--listen", socket,
+		"--tls-cert", cert, "--tls-key", key, "--tls-require=on", "--max-clients", "2")
+	secure := s.proxy.url("lk_on") + "&sslmode=require"
+	local := "host=" + dir + " port=6432 user=lk_on dbname=postgres"
+	for i, one := range []struct {
+		url    string
+		tls    bool
+		client string
+	}{{secure, true, "127.0.0.1:"}, {local, false, "[local]"}} {
+		c := connect(t, one.url)
+		c.Close(t.Context())
+		waitFor(t, one.client, func() bool { return len(s.connectionLines(t, "lk_on")) >= 2*i+2 })
+		for _, l := range s.connectionLines(t, "lk_on")[2*i:] {
+			if l.TLS == nil || *l.TLS != one.tls || !strings.HasPrefix(l.Client, one.client) {
+				t.Errorf("%s: %+v", one.url, l)
+			}
+		}
+	}
+	refusal := func(url, reason string, tls bool) {
+		t.Helper()
+		before := len(s.connectionLines(t, ""))
+		if _, err := pgconn.Connect(t.Context(), url); err == nil {
+			t.Fatalf("%s: a client is let in", reason)
+		}
+		refused := func() (list []connectionLine) {
+			for _, l := range s.connectionLines(t, "")[before:] {
+				if l.Msg == "connection refused" {
+					list = append(list, l)
+				}
+			}
+			return list
+		}
+		waitFor(t, reason, func() bool { return len(refused()) > 0 })
+		if l := refused()[0]; l.Reason != reason || l.TLS == nil || *l.TLS != tls || !strings.HasPrefix(l.Client, "127.0.0.1:") {
+			t.Errorf("%s: %+v", reason, l)
+		}
+	}
+	refusal(s.proxy.url("lk_on")+"&sslmode=disable", "tls", false)
+	connect(t, secure)
+	connect(t, local)
+	refusal(secure, "limit", true)
+}
