@@ -176,8 +176,9 @@ func (b *batch) run() error {
 	if len(b.lists) > 0 {
 		b.commands = slices.Insert(b.commands, 0, device.Command{Op: device.OpWrite, Dst: b.j.lists, Data: b.lists})
 	}
+	// What is copied before the first kernel is timed, too; what goes beside kernels is not.
 	if first := slices.IndexFunc(b.commands, func(c device.Command) bool { return c.Op == device.OpMark }); first > 0 &&
-		slices.ContainsFunc(b.commands[:first], func(c device.Command) bool { return c.Op == device.OpCopyShared }) {
+		slices.ContainsFunc(b.commands[:first], func(c device.Command) bool { return c.Op == device.OpCopyShared && c.Side == 0 }) {
 		b.commands, b.marks = slices.Insert(b.commands, 0, device.Command{Op: device.OpMark}), slices.Insert(b.marks, 0, false)
 	}
 	reply, err := b.j.send(b.stream, b.commands, b.marks)

@@ -58,7 +58,7 @@ func (p patient) Run(ctx context.Context, q *program.Query, opt RunOptions) (*pr
 type Stats struct {
 	Device      string        // "cuda:0", "emu:0"; several are separated by commas
 	Compile     time.Duration // waited for kernels to be compiled, or loaded
-	Copy        float64       // milliseconds on the device in which it did not compute: of columns that were not there
+	Copy        float64       // milliseconds on the device in which it did not compute: before, or for want of what streams through
 	Kernel      float64       // milliseconds on the device, copies excluded
 	BytesCopied int64         // host to device
 	BytesRead   int64         // of columns, as encoded on the device
