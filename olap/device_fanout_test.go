@@ -36,8 +36,8 @@ func TestManyPartnersOnDevice(t *testing.T) {
 	}
 }
 
-// TestManyPartnersOnEmulator does a few of these on the emulated device.
-func TestManyPartnersOnEmulator(t *testing.T) {
+// TestManyPartnersEmulated does a few of these on the emulated device.
+func TestManyPartnersEmulated(t *testing.T) {
 	buildsSmall(t)
 	o := newOnPlainDevice()
 	o.runner = emulated(t)

@@ -301,7 +301,7 @@ func TestRandomPrograms(t *testing.T) {
 		d.free()
 	}
 	t.Logf("%d faults, %d groups of %d rows, %d joins that multiply", faults, groups, rows, many)
-	if n := programs(); faults == 0 || faults > n/2 || groups < n || rows < int64(n) || many == 0 {
+	if n := programs(); n > 20 && faults == 0 || faults > n/2 || groups < n || rows < int64(n) || many == 0 {
 		t.Errorf("%d faults, %d groups of %d rows, %d joins that multiply in %d programs: not much was tested", faults, groups, rows, many, n)
 	}
 }
