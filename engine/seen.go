@@ -22,7 +22,7 @@ type Watcher interface {
 	// Executed is Seen of an EXECUTE of a statement of SQL's PREPARE, which is never answered here.
 	Executed(sql string, took time.Duration)
 	// Shape returns the text of a statement without its constants, as pgaccel.queries shows it, and the reason why it is forwarded
-	// where it names nothing of pgaccel's; "" where nothing stands against it. It parses and plans the statement.
+	// where it names nothing of pgaccel's; "" where nothing stands against it. It parses and plans the statement, unless one like it was asked for.
 	Shape(sql string) (text string, why plan.Reason)
 	// Prepared returns the name and the statement of a PREPARE, or the name that an EXECUTE has; no name for other texts.
 	Prepared(text []byte) (name, sql string)
@@ -54,8 +54,9 @@ type seen struct {
 	mu      sync.Mutex
 	catalog *catalog.Catalog // of which known is
 	known   *lru.Cache[string, seenShape]
-	left    time.Duration // that looks may take
-	at      time.Time     // of left
+	texts   *lru.Cache[string, seenText] // likewise, of those that Shape was asked for
+	left    time.Duration                // that looks may take
+	at      time.Time                    // of left
 }
 
 // seenShape is what a look has come to.
@@ -64,9 +65,16 @@ type seenShape struct {
 	why   *plan.Forward
 }
 
+// seenText is what Shape returns.
+type seenText struct {
+	text string
+	why  plan.Reason
+}
+
 func (s *seen) init() {
 	s.slots = make(chan struct{}, seenMost)
 	s.known = must(lru.New[string, seenShape](seenShapesMax))
+	s.texts = must(lru.New[string, seenText](seenShapesMax))
 	s.left, s.at = seenBurst, time.Now()
 }
 
@@ -74,10 +82,7 @@ func (s *seen) init() {
 func (s *seen) find(stripped []byte, cat *catalog.Catalog) (found seenShape, ok, may bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.catalog != cat {
-		s.catalog = cat
-		s.known.Purge()
-	}
+	s.by(cat)
 	if found, ok = s.known.Get(string(stripped)); ok {
 		return found, true, false
 	}
@@ -85,6 +90,32 @@ func (s *seen) find(stripped []byte, cat *catalog.Catalog) (found seenShape, ok,
 	s.left = min(seenBurst, s.left+now.Sub(s.at)/seenShare)
 	s.at = now
 	return found, false, s.left > 0
+}
+
+// by forgets what is known by another catalog. The lock is held.
+func (s *seen) by(cat *catalog.Catalog) {
+	if s.catalog != cat {
+		s.catalog = cat
+		s.known.Purge()
+		s.texts.Purge()
+	}
+}
+
+// textOf returns what Shape has returned for a text without constants.
+func (s *seen) textOf(stripped []byte, cat *catalog.Catalog) (found seenText, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by(cat)
+	return s.texts.Get(string(stripped))
+}
+
+// keepText keeps that.
+func (s *seen) keepText(stripped []byte, cat *catalog.Catalog, found seenText) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catalog == cat {
+		s.texts.Add(string(stripped), found)
+	}
 }
 
 // looked keeps what a look has come to.
@@ -121,15 +152,26 @@ func (e *Engine) Shape(sql string) (text string, why plan.Reason) {
 			text, why = "<unparsable>", plan.ReasonInternalError
 		}
 	}()
+	cat := e.catalog()
+	var buf [1024]byte
+	stripped, ok := stripConstants(buf[:0], sql)
+	if ok = ok && readsOrWrites(sql); ok {
+		if found, known := e.seen.textOf(stripped, cat); known {
+			return found.text, found.why
+		}
+	}
 	t := syntax.Parse(sql)
 	var refused []pushdown.Refusal
 	why = plan.ReasonNotSelect
 	if sel, _ := t.Select(); sel != nil {
-		if refused, why = pushdown.Plan(t, nil, e.catalog()).Refused, ""; len(refused) > 0 {
+		if refused, why = pushdown.Plan(t, nil, cat).Refused, ""; len(refused) > 0 {
 			why = refused[0].Forward.Reason
 		}
 	}
 	text, _ = shapeText(t, refused)
+	if ok {
+		e.seen.keepText(stripped, cat, seenText{text, why})
+	}
 	return text, why
 }
 

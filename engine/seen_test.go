@@ -8,6 +8,8 @@ import (
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
+	"pgaccel/plan"
+	"pgaccel/syntax"
 )
 
 // TestSeenKeepsOthers: however many statements are relayed without a look, those that are decided on are not forgotten, neither
@@ -91,4 +93,30 @@ func TestSeenIsCheap(t *testing.T) {
 	if n, m := count(a), count("SELECT c FROM other"); n != 102 || m != 1 || e.seen.known.Len() != 2 {
 		t.Errorf("%d, %d are counted, %d known", n, m, e.seen.known.Len())
 	}
+}
+
+// TestShape: what Shape returns is what the parser makes of the text, and statements like one another are parsed once, by one catalog.
+func TestShape(t *testing.T) {
+	store := colstore.New(colstore.Options{MemoryLimit: 1 << 20})
+	defer store.Close()
+	store.SetCatalog(&catalog.Catalog{})
+	e := New(Options{Store: store, Logger: slog.New(slog.DiscardHandler)})
+	f := func(sql, text string, why plan.Reason, parses int64) {
+		t.Helper()
+		before := syntax.Parses.Load()
+		gotText, gotWhy := e.Shape(sql)
+		if n := syntax.Parses.Load() - before; gotText != text || gotWhy != why || n != parses {
+			t.Errorf("%s: %s, %s, parsed %d times", sql, gotText, gotWhy, n)
+		}
+	}
+	f("SELECT a FROM elsewhere WHERE b = 'x'", "SELECT a FROM elsewhere WHERE b = $1", plan.ReasonNoTable, 1)
+	f("SELECT a FROM elsewhere WHERE b = 'y' /*traceparent='00'*/", "SELECT a FROM elsewhere WHERE b = $1", plan.ReasonNoTable, 1) // a blank more
+	f("SELECT a FROM elsewhere WHERE b = 'z' /*traceparent='01'*/", "SELECT a FROM elsewhere WHERE b = $1", plan.ReasonNoTable, 0)
+	f(`SELECT a FROM elsewhere WHERE b = E'\\'`, "SELECT a FROM elsewhere WHERE b = $1", plan.ReasonNoTable, 1)
+	f("UPDATE t SET a = 'x'", "UPDATE t SET a = $1", plan.ReasonNotSelect, 1)
+	f("UPDATE t SET a = 'y'", "UPDATE t SET a = $1", plan.ReasonNotSelect, 0)
+	f("ALTER ROLE r PASSWORD 'x'", "ALTER ROLE r PASSWORD $1", plan.ReasonNotSelect, 1)
+	f("ALTER ROLE r PASSWORD 'x'", "ALTER ROLE r PASSWORD $1", plan.ReasonNotSelect, 1)
+	store.SetCatalog(&catalog.Catalog{ServerVersion: 180000})
+	f("UPDATE t SET a = 'z'", "UPDATE t SET a = $1", plan.ReasonNotSelect, 1)
 }

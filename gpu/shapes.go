@@ -280,7 +280,7 @@ func appendProgram(b []byte, p *program.Program) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Lookups)))
 	for _, l := range p.Lookups {
-		b = append(b, byte(l.Kind), flags(l.Left))
+		b = append(b, byte(l.Kind), flags(l.Left, l.Many))
 		b = appendInts(b, l.Key, len(l.Outs))
 		for _, o := range l.Outs {
 			b = append(b, flags(o.Nullable, o.Wide))

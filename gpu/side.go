@@ -160,6 +160,7 @@ func (j *job) write(dst device.Pointer, data []byte) {
 // lookupKey names a lookup's content as one program has it laid out.
 func lookupKey(l *program.Lookup, d *program.LookupData) itemKey {
 	n := int32(l.Kind) + 1
+	n = n*31 + 1 + int32(flags(l.Many))
 	for _, o := range l.Outs {
 		n = n*31 + 1 + int32(flags(o.Nullable, o.Wide))
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,11 @@ func (l *statementLog) write() {
 }
 
 func (l *statementLog) writeLine(line *slowLine) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("a statement could not be logged or traced", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	text, why := line.shape(line.engine)
 	if line.reason == "" && line.route != routeAccelerated {
 		line.reason = why
