@@ -126,10 +126,9 @@ func TestCancelOfNobodyGoesToAllServers(t *testing.T) {
 	conn := dial(t, s)
 	conn.Write(packet)
 	ends(t, conn) // once all have closed theirs
-	close(got)
 	var all []string
-	for m := range got {
-		all = append(all, m)
+	for len(got) > 0 {
+		all = append(all, <-got)
 	}
 	slices.Sort(all)
 	if want := []string{"first" + string(packet), "second" + string(packet)}; !slices.Equal(all, want) {
