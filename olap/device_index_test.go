@@ -100,7 +100,7 @@ func TestIndexedOnEmulatedDevice(t *testing.T) {
 	if testing.Short() {
 		queries = 4
 	}
-	indexedOnDevice(t, o, 900, queries)
+	indexedOnDevice(t, o, 902, queries)
 	if o.fallbacks[fallbackFault] > 0 || o.narrowed < queries/3 {
 		t.Errorf("the device failed %d times; %d segments were narrowed", o.fallbacks[fallbackFault], o.narrowed)
 	}
