@@ -7,7 +7,7 @@ BENCH_BIN := bin/pgaccel-bench
 PKGS   := ./...
 FUZZTIME ?= 20000x
 
-.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx site deps clean
+.PHONY: all build build-cuda gpu-emu check-cuda packages sbom test-packages test-compose publish-as demo test quick test-versions check simd lint race bench bench-ssb bench-tpch bench-tpcds bench-clickbench bench-bi bench-papers bench-passthrough fuzz regress referee programs ptx site deps clean
 
 all: build
 
@@ -43,6 +43,13 @@ sbom:
 test-packages:
 	@scripts/install-deps.sh test-packages
 	@scripts/test-packages.sh
+
+# docker-compose.yml started as a user does, stand-ins made of Debian's packages for the images of registries: PULL=1 takes
+# those, and Grafana.
+PULL ?=
+test-compose:
+	@scripts/install-deps.sh test-compose
+	@PULL='$(PULL)' scripts/test-compose.sh
 
 # The name under which it is published, wherever a name stands: `make publish-as MODULE=github.com/owner/pgaccel`; on other
 # hosts than github.com and gitlab.com with IMAGE=registry.example.com/owner/pgaccel.

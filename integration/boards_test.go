@@ -121,7 +121,7 @@ func TestBoards(t *testing.T) {
 }
 
 // TestCompose: Prometheus takes its configuration in docker-compose.yml; Grafana finds there the boards and both kinds of data sources
-// that they read, by the names of the services and their ports.
+// that they read, by the names of the services and their ports. docker-compose.demo.yml brings the tables of the quick start.
 func TestCompose(t *testing.T) {
 	run(t, nil, nil, prometheusProgram(t, "promtool"), "check", "config", "../deploy/prometheus/prometheus.yml")
 	var compose struct {
@@ -144,6 +144,23 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s can be reached from elsewhere: %s", name, p)
 			}
 		}
+	}
+	var demo struct {
+		Services struct{ Postgres struct{ Volumes []string } }
+	}
+	readYAML(t, "../docker-compose.demo.yml", &demo)
+	sql, err := os.ReadFile("../deploy/demo.sql")
+	if err != nil || !slices.Equal(demo.Services.Postgres.Volumes, []string{"./deploy/demo.sql:/docker-entrypoint-initdb.d/demo.sql:ro"}) {
+		t.Errorf("the demo's tables: %v, %v", demo, err)
+	}
+	quickStart := ""
+	for _, b := range docBlocks(t, "quickstart.md") {
+		if b.word == "owner" {
+			quickStart += b.text
+		}
+	}
+	if _, made, _ := strings.Cut(string(sql), "\n"); made != quickStart {
+		t.Errorf("deploy/demo.sql makes the tables by\n%s\nthe quick start by\n%s", made, quickStart)
 	}
 	if mounted["prometheus:/etc/prometheus/pgaccel.rules.yml"] != rulesFile || mounted["prometheus:/etc/prometheus/prometheus.yml"] == "" {
 		t.Errorf("Prometheus has %v", mounted)

@@ -59,7 +59,7 @@ type strayPublication struct {
 }
 
 func (p strayPublication) remedy() string {
-	return "DROP PUBLICATION " + catalog.QuoteIdentifier(p.name)
+	return "DROP PUBLICATION " + catalog.QuoteIfNeeded(p.name)
 }
 
 // strayPublications lists them, but for the one called not. Sessions and slots of other

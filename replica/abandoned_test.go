@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pgaccel/catalog"
 	"pgaccel/colstore"
 )
 
@@ -159,7 +158,7 @@ func TestDumpedPublications(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := finding(t, found, "publication "+source.name); f.Level != LevelWarn || f.SQL != "DROP PUBLICATION "+catalog.QuoteIdentifier(source.name) {
+	if f := finding(t, found, "publication "+source.name); f.Level != LevelWarn || f.SQL != "DROP PUBLICATION "+source.name {
 		t.Errorf("%+v", f)
 	}
 	r := start(t, restored, Config{})
@@ -177,7 +176,7 @@ func TestDumpedPublications(t *testing.T) {
 	log := &logBuffer{}
 	r = start(t, server.URL(role, d.Config().Database), Config{Logger: log.logger()})
 	ready(t, r)
-	if log.line("level=WARN", `DROP PUBLICATION \"pgaccel_00000000beef\"`) == "" {
+	if log.line("level=WARN", `DROP PUBLICATION pgaccel_00000000beef`) == "" {
 		t.Errorf("not named: %s", log.text.String())
 	}
 	r.Close()

@@ -131,7 +131,7 @@ func (c *checker) leftovers() error {
 	for _, s := range slots {
 		sql := s.remedy()
 		if s.database == c.conn.Config().Database {
-			sql += "; DROP PUBLICATION IF EXISTS " + catalog.QuoteIdentifier(s.name)
+			sql += "; DROP PUBLICATION IF EXISTS " + catalog.QuoteIfNeeded(s.name)
 		}
 		c.add(LevelWarn, "slot "+s.name, "it waits for a pgaccel of database "+s.database+" to come back with its data directory, and retains "+s.retained+" of write-ahead log; if that is gone for good, drop it", sql)
 	}

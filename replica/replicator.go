@@ -359,7 +359,7 @@ func (r *Replicator) Close() {
 	if r.disk != nil {
 		if last := r.disk.Last(); last != nil && len(last.Tables) > 0 {
 			r.log.Info("columns are saved; the replication slot retains log until pgaccel comes back", "directory", r.cfg.DataDir, "tables", len(last.Tables),
-				"give_up", "SELECT pg_drop_replication_slot("+catalog.QuoteLiteral(r.name)+"); DROP PUBLICATION "+catalog.QuoteIdentifier(r.name))
+				"give_up", "SELECT pg_drop_replication_slot("+catalog.QuoteLiteral(r.name)+"); DROP PUBLICATION "+catalog.QuoteIfNeeded(r.name))
 		}
 		r.disk.Close()
 	}

@@ -6,6 +6,7 @@
 # into build/prometheus: Debian's package would start a server. With "ptx" also a C++ compiler,
 # and clang, which compiles the kernels for GPUs. With "packages" the C compiler of the other
 # architecture that packages are made for; with "test-packages" what makes a clean Debian and boots it.
+# With "test-compose" what makes a clean Debian and asks over HTTP: Docker is the machine's own matter.
 # With "site" only what makes a site of docs.
 set -euo pipefail
 
@@ -40,6 +41,12 @@ if [ "${1:-}" = test-packages ]; then
 	command -v systemd-nspawn >/dev/null || missing+=(systemd-container)
 	command -v debootstrap >/dev/null || missing+=(debootstrap)
 	command -v pgrep >/dev/null || missing+=(procps)
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
+fi
+if [ "${1:-}" = test-compose ]; then
+	command -v debootstrap >/dev/null || missing+=(debootstrap)
+	command -v curl >/dev/null || missing+=(curl)
+	command -v jq >/dev/null || missing+=(jq)
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 fi
 locale=""
