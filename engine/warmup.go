@@ -71,7 +71,7 @@ func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, 
 	var report olap.Report
 	opt.Device, opt.Indexes, opt.Report = gpu.Patient(e.opt.Device), indexes, &report
 	start := time.Now()
-	err := e.forNobody(ctx, d, bound, opt)
+	err := e.computeAndDrop(ctx, d, bound, opt)
 	took := time.Since(start)
 	e.devices.add(report.Stats)
 	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
@@ -81,8 +81,8 @@ func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, 
 	return err == nil && report.Device != ""
 }
 
-// forNobody computes the query on the newest versions, and drops the result.
-func (e *Engine) forNobody(ctx context.Context, d *decision, bound *plan.Star, opt olap.Options) error {
+// computeAndDrop computes the query on the newest versions, and drops the result.
+func (e *Engine) computeAndDrop(ctx context.Context, d *decision, bound *plan.Star, opt olap.Options) error {
 	in, f := e.view(d.deps, colstore.Everything)
 	if f != nil {
 		return f
@@ -137,7 +137,7 @@ func (d *decision) Prepared() {
 		defer cancel()
 		opt := e.execution()
 		opt.Device, opt.Prepare = e.opt.Device, true
-		_ = e.forNobody(ctx, d, bound, opt) // ErrPrepared, or what an execution will meet
+		_ = e.computeAndDrop(ctx, d, bound, opt) // ErrPrepared, or what an execution will meet
 	}()
 }
 

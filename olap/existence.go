@@ -187,9 +187,7 @@ func (s *keySet) rows(of []func(key int64) int64) (*rows, error) {
 	}); err != nil {
 		return nil, err
 	}
-	for c := 1; c < len(at); c++ {
-		at[c] += at[c-1]
-	}
+	prefixSums(at)
 	r := &rows{n: at[len(at)-1], cols: make([]vec, len(of)), from: int(s.count.Load())}
 	r.taken = int64(r.n) * int64(9*len(of))
 	if err := x.take(r.taken); err != nil {

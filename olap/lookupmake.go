@@ -49,6 +49,13 @@ func (x *execution) eachSpan(n, size int, f func(span, from, to int) error) erro
 	})
 }
 
+// prefixSums makes of counts, each one place behind its chunk, where the chunks begin.
+func prefixSums(at []int) {
+	for c := 1; c < len(at); c++ {
+		at[c] += at[c-1]
+	}
+}
+
 // chunksSideBySide is eachChunk of what does not fail.
 func (x *execution) chunksSideBySide(n int, f func(chunk, from, to int)) {
 	_ = x.eachChunk(n, func(c, from, to int) error { f(c, from, to); return nil })
@@ -158,9 +165,7 @@ func (m *lookupMaker) rows() error {
 	}); err != nil {
 		return err
 	}
-	for c := range chunksOf(n) {
-		at[c+1] += at[c]
-	}
+	prefixSums(at)
 	kept := at[len(at)-1]
 	if kept == n && len(keys) == 1 {
 		m.key = keys[0].v[:n]

@@ -483,9 +483,7 @@ func (x *execution) numbersOf(flags []uint8) []uint32 {
 	x.chunksSideBySide(len(flags), func(c, from, to int) {
 		at[c+1] = bytes.Count(flags[from:to], []byte{1})
 	})
-	for c := 1; c < len(at); c++ {
-		at[c] += at[c-1]
-	}
+	prefixSums(at)
 	numbers := unset[uint32](at[len(at)-1])
 	x.chunksSideBySide(len(flags), func(c, from, to int) {
 		k := at[c]

@@ -48,9 +48,7 @@ func (b *bitmapRows) offsets(ms morsels) []int {
 		}
 		return nil
 	})
-	for i := range n {
-		from[i+1] += from[i]
-	}
+	prefixSums(from)
 	return from
 }
 

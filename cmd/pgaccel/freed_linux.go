@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// keepFreed has Go's runtime give memory back to the kernel as free to take (MADV_FREE) instead of at once
+// freeLazily has Go's runtime give memory back to the kernel as free to take (MADV_FREE) instead of at once
 // (MADV_DONTNEED). A query's hash tables and intermediate columns are tens of megabytes, which the next query
 // wants again: faulting pages in anew is a tenth to a quarter of the processor time of TPC-H's queries, and all
 // threads wait for one lock meanwhile. The price is that the resident size stays near its peak until the kernel
@@ -14,7 +14,7 @@ import (
 //
 // The runtime reads the setting when it starts, and only from the environment, so that the process executes itself
 // anew. Where that cannot be done it goes on as it is.
-func keepFreed() {
+func freeLazily() {
 	const name, setting = "GODEBUG", "madvdontneed"
 	old := os.Getenv(name)
 	if strings.Contains(old, setting) {

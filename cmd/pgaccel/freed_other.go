@@ -2,5 +2,5 @@
 
 package main
 
-// keepFreed is for Linux.
-func keepFreed() {}
+// freeLazily is for Linux.
+func freeLazily() {}

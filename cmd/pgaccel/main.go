@@ -11,7 +11,7 @@ import (
 
 func main() {
 	if slices.Contains(os.Args, "serve") {
-		keepFreed()
+		freeLazily()
 	}
 	if err := root().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgaccel:", err)
