@@ -69,7 +69,7 @@ func (e *Engine) warmUp(d *decision, bound *plan.Star, indexes olap.IndexUse) {
 func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, indexes olap.IndexUse) bool {
 	opt := e.execution()
 	var report olap.Report
-	opt.Device, opt.Indexes, opt.Report = gpu.Patient(e.opt.Device), indexes, &report
+	opt.Device, opt.Indexes, opt.Report = gpu.Blocking(e.opt.Device), indexes, &report
 	start := time.Now()
 	err := e.computeAndDrop(ctx, d, bound, opt)
 	took := time.Since(start)

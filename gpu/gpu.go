@@ -44,12 +44,12 @@ func (o *RunOptions) compiling() time.Duration {
 	return loadPatience
 }
 
-// Patient returns a Runner whose kernels are waited for, and turns at it, whatever queries say.
-func Patient(r Runner) Runner { return patient{r} }
+// Blocking returns a Runner whose kernels are waited for, and turns at it, whatever queries say.
+func Blocking(r Runner) Runner { return blocking{r} }
 
-type patient struct{ Runner }
+type blocking struct{ Runner }
 
-func (p patient) Run(ctx context.Context, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
+func (p blocking) Run(ctx context.Context, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
 	opt.Wait = true
 	return p.Runner.Run(ctx, q, opt)
 }

@@ -9,9 +9,9 @@ import (
 	"pgaccel/internal/processors"
 )
 
-// crew is the goroutines that do one piece of work together: the caller's and, while slots
+// team is the goroutines that do one piece of work together: the caller's and, while slots
 // are idle, others.
-type crew struct {
+type team struct {
 	x       *execution
 	most    int
 	work    func(m *member) error
@@ -26,9 +26,9 @@ type crew struct {
 	err   error
 }
 
-// member is one goroutine of a crew.
+// member is one goroutine of a team.
 type member struct {
-	crew *crew
+	team *team
 	hold hold
 }
 
@@ -41,83 +41,83 @@ const endsSoon = 50 * time.Microsecond
 // between; once it returns there is nothing left that nobody has begun. The error is one of
 // those that were returned, and a panic comes up on the caller's goroutine.
 func (x *execution) together(n int, work func(m *member) error) error {
-	c := &crew{x: x, most: n, work: work, asked: 1}
-	c.missing.Store(n > 1)
-	c.recruit()
-	c.run() // it is over then
-	c.mu.Lock()
-	left := c.seats
-	c.seats = 0
-	c.mu.Unlock()
+	t := &team{x: x, most: n, work: work, asked: 1}
+	t.missing.Store(n > 1)
+	t.extend()
+	t.run() // it is over then
+	t.mu.Lock()
+	left := t.seats
+	t.seats = 0
+	t.mu.Unlock()
 	for ; left > 0 && x.opt.Slots != nil; left-- {
 		x.opt.Slots.release()
 	}
-	for began := time.Now(); c.running.Load() > 0; {
+	for began := time.Now(); t.running.Load() > 0; {
 		if time.Since(began) > endsSoon {
-			x.aside(c.wg.Wait)
+			x.aside(t.wg.Wait)
 			break
 		}
 	}
-	c.wg.Wait()
-	if p, ok := c.err.(*panicked); ok {
+	t.wg.Wait()
+	if p, ok := t.err.(*panicked); ok {
 		panic(p)
 	}
-	return c.err
+	return t.err
 }
 
-// recruit asks for others while slots are idle.
-func (c *crew) recruit() {
-	if !c.missing.Load() {
+// extend asks for others while slots are idle.
+func (t *team) extend() {
+	if !t.missing.Load() {
 		return
 	}
-	s := c.x.opt.Slots
-	c.mu.Lock()
+	s := t.x.opt.Slots
+	t.mu.Lock()
 	n := 0
-	for c.asked < c.most && !c.over && (s == nil || s.try()) {
-		c.asked++
+	for t.asked < t.most && !t.over && (s == nil || s.try()) {
+		t.asked++
 		n++
 	}
-	c.seats += n
-	c.missing.Store(c.asked < c.most)
-	c.mu.Unlock()
-	processors.Start(n, c.help)
+	t.seats += n
+	t.missing.Store(t.asked < t.most)
+	t.mu.Unlock()
+	processors.Start(n, t.help)
 }
 
 // help is what another goroutine does, unless it comes too late.
-func (c *crew) help() {
-	c.mu.Lock()
-	if c.seats == 0 {
-		c.mu.Unlock()
+func (t *team) help() {
+	t.mu.Lock()
+	if t.seats == 0 {
+		t.mu.Unlock()
 		return
 	}
-	c.seats--
-	c.running.Add(1)
-	c.wg.Add(1)
-	c.mu.Unlock()
-	defer c.wg.Done()
-	defer c.running.Add(-1)
-	if s := c.x.opt.Slots; s != nil {
+	t.seats--
+	t.running.Add(1)
+	t.wg.Add(1)
+	t.mu.Unlock()
+	defer t.wg.Done()
+	defer t.running.Add(-1)
+	if s := t.x.opt.Slots; s != nil {
 		defer s.release()
 	}
-	c.run()
+	t.run()
 }
 
 // run is one goroutine's part. Whoever ends first has found nothing left, or failed.
-func (c *crew) run() {
-	c.mu.Lock()
-	over := c.over
-	c.mu.Unlock()
+func (t *team) run() {
+	t.mu.Lock()
+	over := t.over
+	t.mu.Unlock()
 	if over {
 		return
 	}
-	m := &member{c, newHold(c.x.opt.Slots, c.x.turn)}
+	m := &member{t, newHold(t.x.opt.Slots, t.x.turn)}
 	err := m.guarded()
 	m.hold.charge(1, 0)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.over = true
-	if _, worse := err.(*panicked); err != nil && (worse || c.err == nil) {
-		c.err = err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if _, worse := err.(*panicked); err != nil && (worse || t.err == nil) {
+		t.err = err
 	}
 }
 
@@ -131,12 +131,12 @@ func (m *member) guarded() (err error) {
 			err = &panicked{r, debug.Stack()}
 		}
 	}()
-	return m.crew.work(m)
+	return m.team.work(m)
 }
 
 // pause is called between pieces of work.
 func (m *member) pause() {
-	m.hold.pause(m.crew.x.ctx, 1)
-	m.crew.x.moveUp()
-	m.crew.recruit()
+	m.hold.pause(m.team.x.ctx, 1)
+	m.team.x.moveUp()
+	m.team.extend()
 }
