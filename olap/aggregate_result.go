@@ -42,9 +42,11 @@ func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
 		}
 		return c, nil
 	}
-	c.nulls = make([]uint8, len(numbers))
-	for k, g := range numbers {
-		c.nulls[k] = uint8(b2i(count(g) == 0))
+	if st.extra != nil || !s.allValued(r) {
+		c.nulls = make([]uint8, len(numbers))
+		for k, g := range numbers {
+			c.nulls[k] = uint8(b2i(count(g) == 0))
+		}
 	}
 	var err error
 	switch e := st.extra.(type) {
@@ -62,6 +64,12 @@ func (s *groups) aggregate(i int, numbers []uint32) (rcol, error) {
 		}
 	}
 	return c, err
+}
+
+// allValued reports whether every group of numbers has a value of the aggregate, so that no result is null: all its rows have
+// one, and only the group of no keys is there without rows.
+func (s *groups) allValued(r *aggRef) bool {
+	return r.count < 0 && r.distinct < 0 && s.by.how != groupSingle
 }
 
 // parts returns the state with the values of an aggregate, and their number by group.
@@ -138,7 +146,7 @@ func (c *rcol) variances(r *aggRef, e *intMoments, numbers []uint32, count func(
 func (s *groups) words(c *rcol, r *aggRef, st *state, numbers []uint32) error {
 	c.v = make([]int64, len(numbers))
 	for k, g := range numbers {
-		if c.nulls[k] != 0 {
+		if c.null(uint32(k)) {
 			if r.ranks != nil {
 				c.v[k] = max(r.ranks[0], 0)
 			}

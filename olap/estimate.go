@@ -214,6 +214,7 @@ func (g *grouper) estimate(list []*grouping, rows float64) {
 	}
 	for i, by := range unsure {
 		by.expect = min(by.expect, s.found[i].estimate(s.n, rows))
+		by.clustered = 2*s.found[i].sum <= float64(s.n)
 	}
 }
 

@@ -45,17 +45,31 @@ func TestEstimateOfClusteredKeys(t *testing.T) {
 		if got := strings.Contains(text, "partitioned"); got != partitioned {
 			t.Errorf("%d rows a group:\n%s", neighbours, text)
 		}
+		q := groupedBy(table, 0)
+		q.Aggs, q.Output = q.Aggs[:2], q.Output[:3] // counts and sums
+		text = Explain(q, in)
+		if got, want := strings.Contains(text, "added up"), neighbours == 4; got != want {
+			t.Errorf("%d rows a group:\n%s", neighbours, text)
+		}
 	}
 }
 
-// BenchmarkClustered groups by keys whose rows are neighbours.
+// BenchmarkClustered groups by keys whose rows are neighbours: with aggregates of many kinds, and with sums alone.
 func BenchmarkClustered(b *testing.B) {
 	const rows = 1 << 21
 	for _, neighbours := range []int{1, 4, 64} {
 		table := clusteredTable(b, rows, neighbours)
-		for _, s := range strategies {
-			b.Run(fmt.Sprintf("%d/%s", neighbours, s.name), func(b *testing.B) {
+		for i, s := range append(strategies, strategies[0]) {
+			sums := i == len(strategies)
+			name := fmt.Sprintf("%d/%s", neighbours, s.name)
+			if sums {
+				name = fmt.Sprintf("%d/sums", neighbours)
+			}
+			b.Run(name, func(b *testing.B) {
 				q := groupedBy(table, 0)
+				if sums {
+					q.Aggs, q.Output = q.Aggs[:2], q.Output[:3]
+				}
 				q.Order = []plan.Order{{Expr: q.Output[0]}}
 				q.Limit = plan.Const{Datum: vector.Int(vector.Int8, 100)}
 				benchQuery(b, q, (&world{tables: []*randomTable{table}}).input(), Options{grouping: s.how, MemoryLimit: 4 << 30})

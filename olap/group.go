@@ -30,13 +30,14 @@ type groupKey struct {
 
 // grouping numbers rows by some of the keys.
 type grouping struct {
-	g      *grouper
-	set    uint64 // the keys, by position
-	all    bool   // all keys, of which there may be more than set has bits
-	axes   []axis
-	pack   *packer
-	how    strategy
-	expect float64 // estimated groups
+	g         *grouper
+	set       uint64 // the keys, by position
+	all       bool   // all keys, of which there may be more than set has bits
+	axes      []axis
+	pack      *packer
+	how       strategy
+	expect    float64 // estimated groups
+	clustered bool    // a tile has half as many groups as rows, or fewer: those of a group are neighbours, by a sample
 	// sparse is set where few of the digits' numbers are groups.
 	sparse  bool
 	workers []*groups // the workers' tables

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+
+	"pgaccel/gpu/program"
 )
 
 // Radix-partitioned grouping. Workers scatter their rows' keys and arguments to
@@ -33,6 +35,7 @@ const (
 type radix struct {
 	by      *grouping
 	direct  bool // numbers are digits: a partition has those with equal upper bits
+	adds    bool // neighbours of a group can be added up (combines)
 	shift   uint // of the number, or of the hash
 	rows    int  // of a buffer of one partition
 	columns []radixColumn
@@ -77,6 +80,9 @@ func newRadix(by *grouping, parts int, memory int64) *radix {
 		}
 		d.column = append(d.column, at)
 	}
+	d.adds = len(by.g.accs) == 0 || by.clustered && !slices.ContainsFunc(by.g.accs, func(a acc) bool {
+		return a.kind != program.AccSum || a.filter != nil || a.arg.nullable
+	})
 	log := bits.Len(uint(max(parts, 2) - 1))
 	d.shift = uint(64 - log)
 	if d.direct {
@@ -97,7 +103,7 @@ func (d *radix) rowBytes() int64 {
 	if d.direct {
 		n = 4
 	}
-	if d.onlyCounts() {
+	if d.combines() {
 		n += 4
 	}
 	for _, c := range d.columns {
@@ -111,9 +117,9 @@ func (d *radix) rowBytes() int64 {
 	return n
 }
 
-// onlyCounts reports whether nothing is asked of a group but how many rows it has. Rows that have the key of the one
-// before are no rows of their own in a buffer then: those of a visitor or an order lie together.
-func (d *radix) onlyCounts() bool { return len(d.by.g.accs) == 0 && d.spilled == nil }
+// combines reports whether rows that have the key of the one before are no rows of their own in a buffer: those of a
+// visitor or an order lie together. They are counted, and their arguments added up, which no sum of 64 bits overflows by.
+func (d *radix) combines() bool { return d.adds && d.spilled == nil }
 
 // directNumbers reports whether groups can be numbered by their digits in 32 bits.
 func (by *grouping) directNumbers() bool {
@@ -125,7 +131,7 @@ type scatterer struct {
 	d       *radix
 	numbers []uint32 // direct: the group within its partition, by place
 	keys    []uint64 // else: words of the key, by place
-	runs    []uint32 // with onlyCounts: how many rows each stands for, by place
+	runs    []uint32 // where the radix combines: how many rows each stands for, by place
 	cols    []scatterColumn
 	n       []int // rows buffered, by partition
 	room    int   // rows for which every buffer has room
@@ -179,7 +185,7 @@ func (s *scatterer) places(places int) {
 	} else {
 		s.keys = unset[uint64](places * d.by.pack.words)
 	}
-	if d.onlyCounts() {
+	if d.combines() {
 		s.runs = unset[uint32](places)
 	}
 	s.cols = make([]scatterColumn, len(d.columns))
@@ -248,16 +254,16 @@ func (s *scatterer) scatterNumbers(w *worker) {
 	place := s.place[:len(index)]
 	mask := uint32(1)<<d.shift - 1
 	if s.runs != nil {
-		at, last := 0, ^index[0]
-		for _, g := range index {
-			if g == last {
-				s.runs[at]++
-				continue
-			}
+		last := ^index[0]
+		for j, g := range index {
+			first := b2i(g != last) // without a branch, that no processor foresees
+			last = g
 			p := int(g >> d.shift)
-			at = p*d.rows + s.n[p]
-			s.n[p]++
-			s.numbers[at], s.runs[at], last = g&mask, 1, g
+			s.n[p] += int(first)
+			at := p*d.rows + s.n[p] - 1
+			s.numbers[at] = g & mask
+			s.runs[at] = s.runs[at]&(uint32(first)-1) + 1
+			place[j] = uint32(at)
 		}
 		return
 	}
@@ -320,38 +326,47 @@ func (s *scatterer) scatterKeys(w *worker) {
 func (s *scatterer) scatterRuns(keys []uint64) {
 	d, words := s.d, s.d.by.pack.words
 	if words == 1 {
-		at, last := 0, ^keys[0]
-		for _, k := range keys {
-			if k == last {
-				s.runs[at]++
-				continue
-			}
+		last := ^keys[0]
+		for j, k := range keys {
+			first := b2i(k != last)
+			last = k
 			p := int(hashOne(k) >> d.shift)
-			at = p*d.rows + s.n[p]
-			s.n[p]++
-			s.keys[at], s.runs[at], last = k, 1, k
+			s.n[p] += int(first)
+			at := p*d.rows + s.n[p] - 1
+			s.keys[at] = k
+			s.runs[at] = s.runs[at]&(uint32(first)-1) + 1
+			s.place[j] = uint32(at)
 		}
 		return
 	}
 	at := 0
 	var last []uint64
-	for j := 0; j < len(keys); j += words {
-		k := keys[j : j+words]
-		if slices.Equal(k, last) {
-			s.runs[at]++
-			continue
+	for j := range len(keys) / words {
+		k := keys[j*words : (j+1)*words]
+		if !slices.Equal(k, last) {
+			p := int(hashWords(k) >> d.shift)
+			at = p*d.rows + s.n[p]
+			s.n[p]++
+			copy(s.keys[at*words:], k)
+			s.runs[at], last = 0, k
 		}
-		p := int(hashWords(k) >> d.shift)
-		at = p*d.rows + s.n[p]
-		s.n[p]++
-		copy(s.keys[at*words:], k)
-		s.runs[at], last = 1, k
+		s.runs[at]++
+		s.place[j] = uint32(at)
 	}
 }
 
 func (s *scatterer) scatterColumn(w *worker, i int) {
 	c, to := &s.d.columns[i], &s.cols[i]
 	place := s.place[:len(w.f.sel)]
+	if s.runs != nil {
+		last := ^place[0]
+		for j, x := range w.eval(c.arg).v {
+			at := place[j]
+			to.v[at] = to.v[at]&-b2i(at == last) + x
+			last = at
+		}
+		return
+	}
 	if c.filter == nil {
 		v := w.eval(c.arg)
 		for j, x := range v.v {

@@ -268,6 +268,9 @@ func (g *grouper) describe(t func(string, ...any)) {
 				what = "arrays"
 			}
 			t("  partitioned, %d %s of %d rows, about %.0f groups", len(by.radix.parts), what, by.radix.rows, by.expect)
+			if by.radix.combines() {
+				t("  neighbours of a group are added up first")
+			}
 		default:
 			t("  hash of groups, %d words a key", by.pack.words)
 		}

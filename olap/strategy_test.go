@@ -173,6 +173,35 @@ func TestStrategiesAtEdges(t *testing.T) {
 	}
 }
 
+// TestNeighboursAddUp groups keys of which several rows follow each other, which are one row of a partition's buffer where
+// all that is asked for are sums.
+func TestNeighboursAddUp(t *testing.T) {
+	withSmallGroups(t)
+	for _, rows := range []int{1, 63, 64, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025, 9000, 40000} {
+		for _, neighbours := range []int{1, 2, 3, 5, 64} {
+			var data [][]any
+			for i := range rows {
+				g := int64(i / neighbours)
+				data = append(data, []any{int64(i%97) << 40, 40 * g, g * 1000000007, g << 44, -g})
+			}
+			table := ints(t, 1024, []string{"x", "near", "far", "wide", "y"}, data)
+			w := &world{tables: []*randomTable{table}}
+			for _, columns := range [][]int{{1}, {2}, {3, 2}} {
+				q := groupedBy(table, columns...)
+				q.Aggs = append(q.Aggs[:2:2], plan.AggregateCall{Func: plan.Sum, Arg: bigint(0, 4), T: vector.NumericType(0)})
+				q.Output = q.Output[:len(columns)+3]
+				q.Output[len(columns)+2] = plan.Agg{Index: 2, T: q.Aggs[2].T}
+				for workers := 1; workers <= 3; workers++ {
+					w.options.grouping = groupPartitioned
+					if problem, why := w.outcome(q, workers); problem != "" || why != "" {
+						t.Fatalf("%d rows, %d neighbours, columns %v, %d workers: %s %s", rows, neighbours, columns, workers, problem, why)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestGroupsBeyondMemory checks that every strategy counts what it takes.
 func TestGroupsBeyondMemory(t *testing.T) {
 	table := manyGroups(t, 30000, 20000)
