@@ -56,7 +56,7 @@ func (u *unnesting) overDomain(r, around plan.Rel) bool {
 		p.Exprs = append(p.Exprs, plan.Key{Of: groups.Number, Index: i, T: e.Type()})
 	}
 	u.places[groups] = place{at: u.at}
-	u.domain, u.outer = &plan.Shared{Name: "domain", Plan: p}, reads
+	u.domain, u.outer = u.share(0, "domain", p), reads
 	return true
 }
 

@@ -1,7 +1,6 @@
 package pushdown
 
 import (
-	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -57,9 +56,10 @@ type analyzer struct {
 	equated                [][2]vector.Kind // operands of =
 	negated                bool             // a condition is, or may be, under NOT
 	intern                 *interner
-	sizes                  map[*plan.Call]int // calls in the tree below
-	constants              []plan.Expr        // plan.Star.Constants
-	server                 []plan.ServerConst // plan.Deps.ServerConsts
+	sizes                  map[*plan.Call]int    // calls in the tree below
+	operators              map[*plan.Project]int // in the tree below, of a plan that is shared
+	constants              []plan.Expr           // plan.Star.Constants
+	server                 []plan.ServerConst    // plan.Deps.ServerConsts
 	// serverParams are the parameters that occur there, by number: the OIDs of their types.
 	serverParams map[int]uint32
 	paramOIDs    []uint32 // that the client has declared
@@ -124,59 +124,6 @@ func (v value) kind() vector.Kind {
 		return vector.Invalid
 	}
 	return v.e.Type().Kind
-}
-
-// maxCalls bounds the calls in one expression's tree, and maxAllCalls those in the
-// whole query. CASE x, NULLIF and BETWEEN use an operand twice, so that nesting them
-// grows trees exponentially.
-const (
-	maxCalls    = 20_000
-	maxAllCalls = 200_000
-)
-
-// call builds a Call, counting.
-func (a *analyzer) call(op plan.Op, t vector.Type, args ...plan.Expr) *plan.Call {
-	return a.sized(&plan.Call{Op: op, Args: args, T: t})
-}
-
-func (a *analyzer) sized(c *plan.Call) *plan.Call {
-	n := 1
-	for _, x := range c.Args {
-		if sub, ok := x.(*plan.Call); ok {
-			n += a.sizes[sub]
-		}
-	}
-	switch c.Op {
-	case plan.OpAdd, plan.OpSub, plan.OpMul, plan.OpDiv, plan.OpMod, plan.OpNeg, plan.OpAbs, plan.OpCast, plan.OpFunc:
-		if !readsRows(c) {
-			a.constants = append(a.constants, c)
-		} else if !slices.ContainsFunc(c.Args, func(x plan.Expr) bool { return !foldable(x) }) {
-			// It may fail as PostgreSQL plans, and here for no row that is not there.
-			fail(plan.ReasonEvaluation, "a call that PostgreSQL may fold to a constant")
-		}
-	}
-	a.built++
-	if n > maxCalls || a.built > maxAllCalls {
-		a.tooLarge("an expression of this size")
-	}
-	a.sizes[c] = n
-	return c
-}
-
-// checkSize bounds the tree as a whole.
-func (a *analyzer) checkSize(tree plan.Rel) {
-	total := 0
-	plan.WalkRel(tree, func(r plan.Rel) bool {
-		plan.Exprs(r, func(e plan.Expr) {
-			if c, ok := e.(*plan.Call); ok {
-				total += a.sizes[c]
-			}
-		})
-		return true
-	})
-	if total > maxAllCalls {
-		a.tooLarge("a query of this size")
-	}
 }
 
 var boolType = vector.TypeOf(vector.Bool)

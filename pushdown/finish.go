@@ -176,7 +176,7 @@ func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (co
 // expressions that sel may name. Where it is typed from outside, as an arm of UNION is, constants without a type have none yet.
 func (f *finisher) block(sel *pg.SelectStmt, top, outside bool, names map[string]bool) bool {
 	switch {
-	case !f.readsCopied(sel, names):
+	case f.spent() || !f.readsCopied(sel, names):
 		return false
 	case f.readsOther(sel, names):
 		if !namesAny(sel, names) && plainBlock(sel) && f.joined(sel) {
@@ -275,9 +275,12 @@ func (f *finisher) plan(sel *pg.SelectStmt) bool {
 	return true
 }
 
+// spent reports whether no other core is planned: who has one to offer need not make it, from copies of the statement.
+func (f *finisher) spent() bool { return f.tries == maxCores || f.bytes > maxCoreBytes }
+
 // planned plans sel, if that is not too much.
 func (f *finisher) planned(sel *pg.SelectStmt) (st Statement, sql string, ok bool) {
-	if f.tries == maxCores || f.bytes > maxCoreBytes {
+	if f.spent() {
 		return st, "", false
 	}
 	if sql, ok = deparse(sel); !ok {

@@ -64,12 +64,13 @@ func (a *analyzer) once(r plan.Rel, exprs []plan.Expr) plan.Rel {
 	if _, table := below.(*plan.Scan); table {
 		return r
 	}
-	s := &plan.Shared{Number: a.nextOutput(), Name: "subquery", Plan: &plan.Project{Input: r}}
-	a.places[s] = a.places[r]
+	p := &plan.Project{Input: r}
 	derived, isDerived := r.(*plan.Project)
 	if isDerived {
-		s.Plan.Input = derived.Input
+		p.Input = derived.Input
 	}
+	s := a.share(a.nextOutput(), "subquery", p)
+	a.places[s] = a.places[r]
 	y := plan.YieldsOf(r)
 	at := map[int]plan.Expr{} // interned expression -> Output
 	for i, e := range exprs {

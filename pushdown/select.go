@@ -55,7 +55,7 @@ func planPart(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Ca
 // planned is Plan. settled says that an expression over no rows was computed for certain settings of
 // the session; with unsettled it is left to the server.
 func planned(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Catalog, unsettled bool) (st Statement, settled bool) {
-	a := &analyzer{cat: cat, paramOIDs: paramOIDs, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, called: map[string]bool{}, text: text}
+	a := &analyzer{cat: cat, paramOIDs: paramOIDs, unsettled: unsettled, computed: map[*plan.Project]plan.Source{}, optional: map[int]bool{}, places: map[plan.Rel]place{}, intern: newInterner(), sizes: map[*plan.Call]int{}, operators: map[*plan.Project]int{}, called: map[string]bool{}, text: text}
 	defer func() {
 		if p := recover(); p != nil {
 			st.Star, st.Refused = nil, a.caught(p)
@@ -83,8 +83,8 @@ func planned(text *syntax.Text, paramOIDs []uint32, params int, cat *catalog.Cat
 			fail(plan.ReasonParameter, fmt.Sprintf("type of $%d", i+1))
 		}
 	}
-	a.dropUnread(tree)
 	a.checkSize(tree)
+	a.dropUnread(tree)
 	a.checkLoose(tree)
 	a.checkEnums()
 	for _, t := range q.targets {

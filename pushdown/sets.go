@@ -236,33 +236,37 @@ func (b *setBuilder) simple(n *pg.Node) uint64 {
 // is not needed, as in COALESCE(1, x), CASE WHEN true THEN 1 ELSE x END and x + NULL. It may
 // say so of more expressions than PostgreSQL folds.
 func foldable(e plan.Expr) bool {
-	if !readsRows(e) {
-		return true
-	}
+	_, f := folds(e)
+	return f
+}
+
+// folds returns whether e depends on the row or group, and foldable, in one walk: asking for the first at each call
+// would take the square of the calls.
+func folds(e plan.Expr) (reads, foldable bool) {
 	c, ok := e.(*plan.Call)
 	if !ok {
-		return false
+		reads = readsRows(e)
+		return reads, !reads
 	}
-	switch c.Op {
-	case plan.OpCoalesce:
-		return foldable(c.Args[0])
-	case plan.OpCase:
-		for i := 0; i+1 < len(c.Args); i += 2 {
-			if foldable(c.Args[i]) {
-				return true
+	for i, x := range c.Args {
+		r, f := folds(x)
+		reads = reads || r
+		switch c.Op {
+		case plan.OpCoalesce:
+			f = f && i == 0
+		case plan.OpCase:
+			f = f && i%2 == 0 && i+1 < len(c.Args)
+		default:
+			switch k := x.(type) {
+			case plan.Const:
+				f = k.Null
+			case plan.ServerConst:
+				f = false // a null one is not taken
 			}
 		}
-		return false
+		foldable = foldable || f
 	}
-	return slices.ContainsFunc(c.Args, func(x plan.Expr) bool {
-		if k, ok := x.(plan.Const); ok {
-			return k.Null
-		}
-		if _, ok := x.(plan.ServerConst); ok {
-			return false // a null one is not taken
-		}
-		return foldable(x)
-	})
+	return reads, foldable || !reads
 }
 
 // sameSyntax reports whether two expressions of one meaning are written alike, wherever

@@ -109,7 +109,7 @@ func (a *analyzer) shared(c *cte, r *pg.RangeVar) *scope {
 		}
 		c.shared = p
 	}
-	s := &plan.Shared{Number: a.nextOutput(), Name: c.def.Ctename, Plan: c.shared}
+	s := a.share(a.nextOutput(), c.def.Ctename, c.shared)
 	a.note(s, r, "")
 	item := &rel{}
 	for _, x := range c.cols {
