@@ -17,10 +17,10 @@ import (
 
 // Generated is a Program's kernel.
 type Generated struct {
-	// Source has the entry points Scan, Collect and, with Sink.Counted, Count; what it is called, and
-	// they are, ends with a hash of it.
-	Source               device.Source
-	Scan, Collect, Count string
+	// Source has the entry points Scan, Collect and, with Sink.Counted, Count, with Sink.Top Rank and Bound; what it
+	// is called, and they are, ends with a hash of it.
+	Source                            device.Source
+	Scan, Collect, Count, Rank, Bound string
 
 	p      *Program
 	t      Tuning
@@ -78,6 +78,10 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			g.param("uint64_t *", "counts", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.counts) })
 			g.param("uint64_t", "numbers", func(a *arguments) uint64 { return a.l.numbers })
 		}
+		if p.Sink.Top {
+			g.param("uint64_t *", "codes", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.codes) })
+			g.param("uint64_t", "top", func(a *arguments) uint64 { return a.q.Top })
+		}
 		if p.Sink.Place == PlaceHash {
 			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
 		}
@@ -92,13 +96,21 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	} else {
 		g.scan()
 	}
+	type kernel struct {
+		name  string
+		lines []string
+	}
+	var others []kernel // each of blocks of collectThreads
 	scan := g.lines
-	g.lines = nil
-	g.collect()
-	collect := g.lines
-	g.lines = nil
-	g.count()
-	count := g.lines
+	for _, k := range []struct {
+		name string
+		emit func()
+	}{{"collect", g.collect}, {"count", g.count}, {"rank", g.rank}, {"bound", g.bound}} {
+		g.lines = nil
+		if k.emit(); len(g.lines) > 0 || k.name == "collect" {
+			others = append(others, kernel{k.name, g.lines})
+		}
+	}
 
 	size := 8 * len(g.params)
 	if size > paramsMax {
@@ -115,9 +127,8 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			fmt.Fprintf(&b, "\t%s%s%s;\n", m.ctype, space, m.name)
 		}
 		fmt.Fprintf(&b, "};\n\nPGACCEL_KERNEL(scan%s, Params, p, %d, %d)\n{\n%s\n}\n", suffix, t.Threads, t.BlocksPerSM, strings.Join(scan, "\n"))
-		fmt.Fprintf(&b, "\nPGACCEL_KERNEL(collect%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(collect, "\n"))
-		if len(count) > 0 {
-			fmt.Fprintf(&b, "\nPGACCEL_KERNEL(count%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(count, "\n"))
+		for _, k := range others {
+			fmt.Fprintf(&b, "\nPGACCEL_KERNEL(%s%s, Params, p, %d, 1)\n{\n%s\n}\n", k.name, suffix, collectThreads, strings.Join(k.lines, "\n"))
 		}
 		return b.String()
 	}
@@ -125,7 +136,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	suffix := "_" + hex.EncodeToString(sum[:8]) // kernels are told apart by it
 	return &Generated{
 		Source: ScanSource("scan"+suffix, code(suffix)),
-		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix,
+		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix, Rank: "rank" + suffix, Bound: "bound" + suffix,
 		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
@@ -145,7 +156,7 @@ var HeadersVersion = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// collectThreads is the size of a block of Collect.
+// collectThreads is the size of a block of all kernels but Scan; TOP_THREADS of kernels/groups.cuh.
 const collectThreads = 256
 
 // Buffers are the places in device memory of what a query's kernels read and write. All are
@@ -307,6 +318,10 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 		}
 		if g.p.Sink.Counted {
 			launch(g.Count, l.slots)
+		}
+		if g.p.Sink.Top && q.Top > 0 {
+			launch(g.Rank, l.slots)
+			launch(g.Bound, 1)
 		}
 		launch(g.Collect, l.numbers)
 	}

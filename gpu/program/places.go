@@ -86,6 +86,7 @@ type layout struct {
 	slots                             uint64 // groups that the table can hold
 	numbers                           uint64 // groups that the result can have: Query.Counted where they are counted
 	counts                            int64  // of them, behind the table and part of it
+	codes                             int64  // how many groups each code has, likewise
 	keys, table, head, result, list   int64
 	resultBytes                       int64 // without the head
 	keyBytes, tableBytes              int64
@@ -130,6 +131,10 @@ func (g *Generated) layout(q *Query) (l layout) {
 			l.counts = l.table + l.tableBytes
 			l.tableBytes += (int64(q.Counted)*8 + 255) &^ 255
 			l.numbers = q.Counted
+		}
+		if p.Sink.Top {
+			l.codes = l.table + l.tableBytes
+			l.tableBytes += topCodes * 8
 		}
 		at += l.tableBytes
 		l.resultBytes = int64(l.numbers) * int64(places.results) * 8
