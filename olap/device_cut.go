@@ -81,7 +81,14 @@ func (p *pipeline) orderCode(exprs []plan.Expr, at cut) *orderCode {
 // orderDigit returns the node by which rows are in the order of one key, ascending, and which is never null; nil where
 // there is none.
 func (p *pipeline) orderDigit(key *node, o plan.Order) *node {
-	if !key.ranked(o.Expr.Type().Collation) || p.many >= 0 && probesOf(key) != 0 {
+	if p.many >= 0 && probesOf(key) != 0 {
+		return nil
+	}
+	c := o.Expr.Type().Collation
+	if d := key.dict; d != nil && d.n > tableMax && key.t.Kind.IsString() && d.ranked(c) == nil {
+		return nil // of so many texts the processor compares those that are left
+	}
+	if !key.ranked(c) {
 		return nil
 	}
 	d, err := p.goodness(key)
@@ -102,7 +109,7 @@ func (p *pipeline) orderDigit(key *node, o plan.Order) *node {
 		return d
 	}
 	n := &node{kind: nodeCoalesce, op: plan.OpCoalesce, t: vector.TypeOf(vector.Int8), lo: d.lo, hi: d.hi}
-	null := d.hi
+	var null int64
 	switch {
 	case o.NullsFirst && d.lo > math.MinInt64:
 		null = d.lo - 1
