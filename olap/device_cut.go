@@ -21,8 +21,7 @@ var cutCandidates int64 = 1 << 14
 type orderCode struct {
 	n    *node
 	desc bool // the first key is in descending order
-	// first is the first key where it is a column, whose zone maps exclude segments; nil: it is none, or nulls come
-	// before its values.
+	// first is the first key where it is a column without nulls, whose zone maps exclude segments; else nil.
 	first  *node
 	stride int64 // of the first key's digit
 	lo     int64 // what digit 0 stands for: of a descending key v, ^v
@@ -54,7 +53,7 @@ func (p *pipeline) orderCode(exprs []plan.Expr, at cut) *orderCode {
 	}
 	key, o := nodes[at.keys], at.order[0]
 	code := &orderCode{n: digits[0], desc: o.Desc, stride: 1, lo: digits[0].lo, exact: len(digits) == 1}
-	if key.kind == nodeColumn && key.dict == nil && !key.t.Kind.IsFloat() && !(key.nullable && o.NullsFirst) {
+	if key.kind == nodeColumn && key.dict == nil && !key.t.Kind.IsFloat() && !key.nullable {
 		code.first = key
 	}
 	if !code.exact {
@@ -142,12 +141,8 @@ func (p *pipeline) selectCut(code *orderCode, rows int64) *radixSelect {
 // cut has rows left out of l whose codes say that a cut of so many does. ok is false where the processor has to.
 func (a *accelerator) cut(l *lowering, code *orderCode, rows int64) (ok bool, err error) {
 	bound, ok, err := a.bound(l.p.selectCut(code, rows), rows)
-	switch {
-	case !ok:
-		l.notAbove(code, code.n.lo)
+	if l.notAbove(code, bound); !ok {
 		a.prepare([]deviceBase{{l: l}})
-	case bound < code.n.hi:
-		l.notAbove(code, bound)
 	}
 	return ok, err
 }
@@ -195,14 +190,10 @@ func (l *lowering) notAbove(code *orderCode, bound int64) {
 		if !code.exact {
 			last = code.lo + bound/code.stride
 		}
-		switch {
-		case code.desc && last <= ^code.first.lo:
+		if code.desc {
 			within(code.first, ^last, math.MaxInt64)
-		case !code.desc && last <= code.first.hi:
+		} else {
 			within(code.first, math.MinInt64, last)
-		default: // nulls are not above
-			within(code.n, math.MinInt64, bound)
-			return
 		}
 		if code.exact {
 			return
