@@ -37,7 +37,11 @@ func (g *generator) tally(number, counts string) {
 
 // collect emits the kernel that gathers the groups that some row came to.
 func (g *generator) collect() {
-	if g.p.Sink.Kind != SinkGroups {
+	switch g.p.Sink.Kind {
+	case SinkBitmap:
+		g.gather()
+		return
+	case SinkBuild:
 		return
 	}
 	l := g.p.places()

@@ -89,6 +89,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		g.param("uint32_t *", "bitmap", func(a *arguments) uint64 {
 			return uint64(a.b.Scratch) + uint64(a.l.result) + uint64(a.first)<<a.l.shift*(VectorRows/8)
 		})
+		g.param("uint64_t", "bitmap_words", func(a *arguments) uint64 { return uint64(a.l.resultBytes / 8) })
+		g.param("uint64_t *", "words", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.words) })
+		g.param("uint64_t", "words_max", func(a *arguments) uint64 { return uint64(a.l.wordsMax) })
 	}
 	g.indent = 1
 	if p.Sink.Kind == SinkBuild {
@@ -216,7 +219,7 @@ func (g *Generated) Regions(list []Region, q *Query, b *Buffers) []Region {
 	}
 	clear := l.tableBytes + headBytes
 	if sink.Kind == SinkBitmap {
-		clear += l.resultBytes
+		clear = l.result + l.resultBytes - l.head
 	}
 	if b.Faults == 0 {
 		region(b.Scratch+device.Pointer(l.head-l.tableBytes), clear, 0)
@@ -308,7 +311,7 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 	switch {
 	case g.direct(&l):
 		at, read = l.table, l.tableBytes+headBytes
-	case g.p.Sink.Kind == SinkGroups:
+	case g.p.Sink.Kind == SinkGroups || l.wordsMax > 0:
 		read = min(read, g.ahead())
 		launch := func(function string, slots uint64) {
 			grid := min(uint64(sms)*4, (slots+collectThreads-1)/collectThreads)
@@ -323,7 +326,7 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 			launch(g.Rank, l.slots)
 			launch(g.Bound, 1)
 		}
-		launch(g.Collect, l.numbers)
+		launch(g.Collect, max(l.numbers, uint64(l.resultBytes/8)))
 	}
 	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(at), Bytes: uint64(read)})
 }
@@ -374,15 +377,20 @@ func (g *Generated) open(l *layout, first []byte) (h head, data []byte, err erro
 func (g *Generated) Rest(q *Query, b *Buffers, first []byte) (c device.Command, ok bool) {
 	l := g.layout(q)
 	h, data, err := g.open(&l, first)
-	if err != nil || h.fault || h.full || g.p.Sink.Kind != SinkGroups || g.direct(&l) {
+	if err != nil || h.fault || h.full || g.p.Sink.Kind != SinkGroups && l.wordsMax == 0 || g.direct(&l) {
 		return c, false
 	}
 	have, need := int64(len(data)), int64(h.count)*int64(g.places.results)*8
+	if l.wordsMax > 0 {
+		if need = int64(h.count) * 16; int64(h.count) > l.wordsMax {
+			return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.result), Bytes: uint64(l.resultBytes)}, true
+		}
+		return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.words+have), Bytes: uint64(max(need-have, 0))}, have < need
+	}
 	return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.result+have), Bytes: uint64(max(need-have, 0))}, have < need
 }
 
-// Parse makes a result of what was read; rest is nil where there was none. Bitmaps of
-// SinkBitmap are in the order of q.Segments: those of segments that no list had are 0.
+// Parse makes a result of what was read; rest is nil where there was none.
 func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 	l := g.layout(q)
 	h, data, err := g.open(&l, first)
@@ -405,18 +413,7 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 		g.learn(int64(h.count) * int64(g.places.results) * 8)
 		g.parseGroups(r, h.count, data, rest)
 	case SinkBitmap:
-		if int64(len(data)) < l.resultBytes {
-			return nil, fmt.Errorf("bitmaps of %d bytes instead of %d", len(data), l.resultBytes)
-		}
-		r.Bitmaps = make([][]uint64, len(q.Segments))
-		for i := range q.Segments {
-			words := data[i<<l.shift*(VectorRows/8):]
-			bitmap := make([]uint64, (q.Segments[i].Rows+63)/64)
-			for w := range bitmap {
-				bitmap[w] = binary.LittleEndian.Uint64(words[8*w:])
-			}
-			r.Bitmaps[i] = bitmap
-		}
+		return r, g.parseBitmaps(r, q, &l, h.count, data, rest)
 	}
 	return r, nil
 }

@@ -141,7 +141,7 @@ type Result struct {
 	Rows    []int64  // that came
 	Accs    []Values // by accumulator
 
-	// SinkBitmap: by segment, a bit for each row that passes.
+	// SinkBitmap: by segment, a bit for each row that passes; nil where none does.
 	Bitmaps [][]uint64
 
 	// SinkBuild (Reference only): the lookup.
