@@ -363,11 +363,11 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		return s.devs[0].run(ctx, s, q, list, opt)
 	}
 	whole := q
-	if q.Sink.Counted { // groups of several devices may be the same
+	if q.Sink.Counted || q.Top > 0 { // groups of several devices may be the same
 		groups := *q.Program
 		groups.Sink.Counted = false
 		parts := *q
-		parts.Program = &groups
+		parts.Program, parts.Top = &groups, 0
 		q = &parts
 	}
 	lists := spread(q, list, len(s.devs))
@@ -415,7 +415,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if failed != nil {
 		return nil, stats, failed
 	}
-	return program.Count(whole, merge(q.Program, parts)), stats, nil
+	return program.Top(whole, program.Count(whole, merge(q.Program, parts))), stats, nil
 }
 
 // spread says which device has which segments.

@@ -195,6 +195,24 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestFirstGroups asks for the first groups of a table that changes: on one device, in chunks, and on two, none of which
+// has all rows of a group.
+func TestFirstGroups(t *testing.T) {
+	for _, devices := range []int{1, 2} {
+		r := rand.New(rand.NewPCG(6, uint64(devices)))
+		m := newManager(t, Options{Memory: 64 << 20, chunk: 8 << 10}, newEmulator(t, emulator.Options{Devices: devices}))
+		fact, dim := testTables(r, nil)
+		for i := range 12 {
+			if r.IntN(3) == 0 {
+				fact.change(r)
+			}
+			if err := compare(m, first(r, fact, dim)); err != nil {
+				t.Fatalf("%d devices, query %d: %v", devices, i, err)
+			}
+		}
+	}
+}
+
 // TestConcurrent has many queries at once, over versions of a table, with little memory.
 func TestConcurrent(t *testing.T) {
 	for _, budget := range []int64{400 << 10, 64 << 20} {

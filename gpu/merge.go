@@ -6,8 +6,8 @@ import (
 	"pgaccel/gpu/program"
 )
 
-// merge makes one result of the results of parts of a table: of bitmaps, each part has those
-// of all segments, with no bits set in what others computed. Parts may be changed.
+// merge makes one result of the results of parts of a table: of bitmaps, a part has those of the segments that it
+// computed. Parts may be changed.
 func merge(p *program.Program, parts []*program.Result) *program.Result {
 	out := &program.Result{}
 	for _, r := range parts {
@@ -24,9 +24,8 @@ func merge(p *program.Program, parts []*program.Result) *program.Result {
 		out.Bitmaps = parts[0].Bitmaps
 		for _, r := range parts[1:] {
 			for s, from := range r.Bitmaps {
-				to := out.Bitmaps[s]
-				for i, w := range from {
-					to[i] |= w
+				if from != nil {
+					out.Bitmaps[s] = from
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func TestMergeDistinct(t *testing.T) {
 
 func TestMergeBitmapsAndFaults(t *testing.T) {
 	p := &program.Program{Sink: program.Sink{Kind: program.SinkBitmap}}
-	got := merge(p, []*program.Result{{Bitmaps: [][]uint64{{1}, {0}, {3, 4}}}, {Bitmaps: [][]uint64{{0}, {2}, {0, 0}}}})
+	got := merge(p, []*program.Result{{Bitmaps: [][]uint64{{1}, nil, {3, 4}}}, {Bitmaps: [][]uint64{nil, {2}, nil}}})
 	if !slices.EqualFunc(got.Bitmaps, [][]uint64{{1}, {2}, {3, 4}}, slices.Equal) {
 		t.Fatal(got.Bitmaps)
 	}

@@ -326,6 +326,15 @@ func distinctWide(r *rand.Rand, fact, _ *testTable) *program.Query {
 	return q
 }
 
+// first asks for the first groups of pairs, by their sums. The codes of groups take some memory.
+func first(r *rand.Rand, fact, dim *testTable) *program.Query {
+	q := pairs(r, fact, dim)
+	p := *q.Program
+	p.Sink.Top, p.Sink.TopDesc = true, true
+	q.Program, q.Top = &p, 1+r.Uint64N(40)
+	return q
+}
+
 // pairs groups by numbers that have a prefix.
 func pairs(r *rand.Rand, fact, _ *testTable) *program.Query {
 	p := &program.Program{

@@ -57,6 +57,13 @@ func TestDeviceStatements(t *testing.T) {
 		"SELECT a.region, count(*), count(DISTINCT b.name), min(b.name) FROM sites a JOIN sites b ON b.region = a.region AND b.id > 7 GROUP BY a.region ORDER BY a.region",
 		"SELECT count(*), sum(a.price * b.id) FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 500 AND b.id + a.site > 20",
 		"SELECT a.id, b.name FROM visits a JOIN sites b ON b.region = a.site WHERE a.bytes > 98000 ORDER BY a.id, b.id",
+		// The first rows of an order, and those that tie with the last.
+		"SELECT id, price, at FROM visits ORDER BY price DESC, id LIMIT 10",
+		"SELECT id, phrase, bytes FROM visits WHERE bytes > 100 ORDER BY phrase COLLATE \"C\" DESC NULLS LAST, bytes, id LIMIT 7 OFFSET 3",
+		"SELECT local, id FROM visits ORDER BY local DESC, id LIMIT 5",
+		"SELECT score, id FROM visits ORDER BY score NULLS FIRST, id DESC LIMIT 1600",
+		"SELECT v.id, s.name, v.seconds FROM visits v JOIN sites s ON s.id = v.site WHERE s.region < 4 ORDER BY v.seconds * 2 - v.bytes, v.id LIMIT 12",
+		"SELECT s.region, v.id FROM visits v JOIN sites s ON s.id = v.site ORDER BY s.region DESC, v.person, v.id LIMIT 20",
 		// What another SELECT gives is scanned.
 		"SELECT n, count(*), sum(bytes) FROM (SELECT site, count(*) AS n, sum(bytes) AS bytes FROM visits GROUP BY site) s GROUP BY n ORDER BY n",
 		"SELECT max(b), avg(n) FROM (SELECT phrase, person, count(*) AS n, sum(bytes) AS b FROM visits GROUP BY phrase, person) s WHERE phrase > 'phrase 2'",

@@ -189,9 +189,73 @@ PGACCEL_INLINE void replica_sum128(uint64_t &low, uint64_t &high, uint32_t n)
 
 // Result begins with this; program.Parse reads it.
 struct ResultHead {
-	uint64_t fault, full, count, pad[29];
+	uint64_t fault, full, count;
+	uint64_t bound; // 1 + the code of the last group that is wanted; 0: all are
+	uint64_t pad[28];
 };
 static_assert(sizeof(ResultHead) == 256, "as in gpu/program/places.go");
+
+// top_code is topCode of gpu/program/top.go.
+#define TOP_MANTISSA 10
+#define TOP_CODES (2u << 7 << TOP_MANTISSA)
+
+PGACCEL_INLINE uint32_t top_code(int64_t high, uint64_t low)
+{
+	const uint64_t sign = (uint64_t)(high >> 63), h = (uint64_t)high ^ sign, l = low ^ sign;
+	uint32_t code = 0;
+	if ((h | l) != 0) {
+		const uint32_t n = h != 0 ? 128 - (uint32_t)__clzll((long long)h) : 64 - (uint32_t)__clzll((long long)l);
+		uint64_t m;
+		if (n <= TOP_MANTISSA + 1)
+			m = l << (TOP_MANTISSA + 1 - n);
+		else if (n - TOP_MANTISSA - 1 >= 64)
+			m = h >> (n - TOP_MANTISSA - 1 - 64);
+		else
+			m = l >> (n - TOP_MANTISSA - 1) | h << (64 - (n - TOP_MANTISSA - 1));
+		code = n << TOP_MANTISSA | ((uint32_t)m & ((1u << TOP_MANTISSA) - 1));
+	}
+	return sign != 0 ? TOP_CODES / 2 - 1 - code : TOP_CODES / 2 + code;
+}
+
+PGACCEL_INLINE uint32_t top_code(int64_t v) { return top_code(v >> 63, (uint64_t)v); }
+
+// top_bound finds the code of the top-th group, of how many each code has, and leaves bound as it is where there are
+// fewer. It is called by all threads of a block of TOP_THREADS.
+#define TOP_THREADS 256u
+
+PGACCEL_INLINE void top_bound(const uint64_t *codes, uint64_t top, uint64_t *bound)
+{
+	const uint32_t part = TOP_CODES / TOP_THREADS;
+	__shared__ uint64_t parts[TOP_THREADS], counts[TOP_CODES / TOP_THREADS];
+	__shared__ uint32_t at;
+	__shared__ uint64_t before;
+	uint64_t sum = 0;
+#pragma unroll 8
+	for (uint32_t i = 0; i < part; i++)
+		sum += codes[threadIdx.x * part + i];
+	parts[threadIdx.x] = sum;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		uint32_t k = 0;
+		uint64_t n = 0;
+		for (; k < TOP_THREADS && n + parts[k] < top; k++)
+			n += parts[k];
+		at = k;
+		before = n;
+	}
+	__syncthreads();
+	if (at == TOP_THREADS)
+		return;
+	for (uint32_t i = threadIdx.x; i < part; i += TOP_THREADS)
+		counts[i] = codes[at * part + i];
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		uint32_t i = 0;
+		for (uint64_t n = before + counts[0]; n < top; n += counts[i])
+			i++;
+		*bound = (uint64_t)(at * part + i) + 1;
+	}
+}
 
 // stage copies a bitmap to shared memory, 16 bytes being the unit that it is padded to.
 PGACCEL_INLINE void stage(uint64_t *to, const uint64_t *from, uint32_t words)

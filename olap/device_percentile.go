@@ -25,14 +25,15 @@ const (
 	radixAlone = 16
 )
 
-// radixSelect finds the values at the places that percentiles want. It is the collection of their accumulator in the
-// end, of which nothing but these is known.
+// radixSelect finds the values at the places that percentiles want, or the cut of an order (device_cut.go). Of
+// percentiles it is the collection of their accumulator in the end, of which nothing but these is known.
 type radixSelect struct {
 	selection
 	g      *grouper
 	by     *grouping
 	acc    int
-	places [][]int64 // by group
+	wants  func(n int64) []int64 // the places in a group of n values, ascending
+	places [][]int64             // by group
 	found  [][]uint64
 	sizes  []int64
 	number []uint64 // by group: what its digits make
@@ -58,6 +59,7 @@ type radixPlace struct {
 func (g *grouper) newRadixSelect(by *grouping, acc int) *radixSelect {
 	a := g.accs[acc].arg
 	s := &radixSelect{g: g, by: by, acc: acc, before: uint(bits.Len64(uint64(a.hi) - uint64(a.lo)))}
+	s.wants = func(n int64) []int64 { return g.placesOf(acc, n) }
 	s.next(by.expect)
 	return s
 }
@@ -184,7 +186,7 @@ func (s *radixSelect) take(groups *groups, r *program.Result, digits []deviceDig
 	if first {
 		was = map[radixBucket][]radixPlace{}
 		for g, n := range s.sizes {
-			s.places[g] = s.g.placesOf(s.acc, n)
+			s.places[g] = s.wants(n)
 			s.found[g] = make([]uint64, len(s.places[g]))
 			for i, place := range s.places[g] {
 				b := radixBucket{group: uint32(g)}

@@ -11,19 +11,20 @@ import (
 
 // Queries for rows. A device finds them: it sets a bit for each that passes all steps. The
 // processor then reads these rows as if the others were not live, and looks them up in
-// the tables that deliver some of the output.
+// the tables that deliver some of the output. Of ORDER BY with LIMIT it finds those that may be
+// among the first (device_cut.go).
 
 // deviceRowShare: a device finds rows of which at most one in so many passes; of more, to
 // read them is most of the work.
 const deviceRowShare = 8
 
-// prepareRows prepares a query for rows; a device may have filtered them.
-func (x *execution) prepareRows(wanted []plan.Expr) (p *pipeline, lowered []plan.Expr, err error) {
+// prepareRows prepares a query for rows; a device may have filtered them, and left out what a cut does.
+func (x *execution) prepareRows(wanted []plan.Expr, at cut) (p *pipeline, lowered []plan.Expr, err error) {
 	done, err := x.onDevice(func() (ok bool, err error) {
 		if p, lowered, err = x.prepareFor(0, wanted, nil, true); err != nil {
 			return false, err
 		}
-		ok, err = x.findRows(p)
+		ok, err = x.findRows(p, lowered, at)
 		return ok || err == nil && !p.builds(), nil
 	})
 	if !done {
@@ -32,19 +33,28 @@ func (x *execution) prepareRows(wanted []plan.Expr) (p *pipeline, lowered []plan
 	return p, lowered, err
 }
 
-// findRows has the device find the rows of p's table that pass, if it can, and makes p a
-// pipeline of these.
-func (x *execution) findRows(p *pipeline) (ok bool, err error) {
+// findRows has the device find the rows of p's table that pass and that a cut may leave, if it can, and makes p a
+// pipeline of these. exprs are what is collected of them.
+func (x *execution) findRows(p *pipeline, exprs []plan.Expr, at cut) (ok bool, err error) {
 	a := &accelerator{x: x}
 	if !a.ready(p) {
 		return false, nil
 	}
-	if !x.opt.DeviceWait && p.expectedRows()*deviceRowShare > float64(p.tab.Rows) {
+	var code *orderCode
+	if few := max(cutCandidates, at.rows*deviceRowShare); x.opt.DeviceWait || float64(few) <= min(p.expectedRows(), float64(p.tab.Rows)) {
+		code = p.orderCode(exprs, at) // else there is little to be cut
+	}
+	if code == nil && !x.opt.DeviceWait && p.expectedRows()*deviceRowShare > float64(p.tab.Rows) {
 		return a.leave(fallbackMany), nil
 	}
 	l := newLowering(p)
 	l.prog.Sink.Kind = program.SinkBitmap
 	l.steps()
+	if code != nil && l.why == "" {
+		if ok, err := a.cut(l, code, at.rows); !ok {
+			return false, err
+		}
+	}
 	if l.why == "" && len(l.prog.Steps) == 0 {
 		l.no(fallbackMany)
 	}

@@ -32,6 +32,7 @@ type plainDevice struct {
 	built                       int // lookups that it was to build
 	repeats                     int // of keys that come again
 	prefixes, distinct, counted int // sinks
+	tops                        int
 	ops                         map[program.Op]int
 	steps                       map[program.StepKind]int
 	kinds                       map[program.LookupKind]int
@@ -62,6 +63,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.prefixes += int(b2i(q.Sink.Prefix > 0))
 		d.distinct += int(b2i(q.Sink.Distinct))
 		d.counted += int(b2i(q.Sink.Counted))
+		d.tops += int(b2i(q.Sink.Top))
 	}
 	for i := range q.Lookups {
 		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {

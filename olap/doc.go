@@ -99,12 +99,13 @@
 // shape only, by numbers, without constants, text and errors.
 //
 // Lookups of large tables are made on the device, too (device_build.go); those of what other stars
-// give are made here, and belong to one execution. What scans such a relation is the processor's. A device computes
+// give are made here, and belong to one execution. A device computes
 // integers: power sums are sums of squares, sums of doubles those of halves of fixed-point numbers
 // in the accumulator's window (floatsum.go), and what a DISTINCT collects is a program of its own, whose groups are
 // pairs of a group and a value. Functions of time are arrays by the number of a unit, or of a stretch throughout
-// which they differ by the same from their argument. Percentiles of many different values, joins that multiply rows, doubles that are computed,
-// and functions that are not written out as tables are the processor's, and so is every
+// which they differ by the same from their argument. Percentiles of many different values are selected by their leading bits, pass by
+// pass (device_percentile.go), and so is the place where a LIMIT cuts rows in an order, of which only those before it are
+// found (device_cut.go); of groups in the order of an aggregate few come back (device_top.go). Functions that are not written out as tables are the processor's, and so is every
 // query of which a device says that it is busy, compiling, short of room, or that some row
 // is an error: the processor knows which, and whether it counts. Nothing that happens on a
 // device is an error here.

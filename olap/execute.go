@@ -233,11 +233,6 @@ func (x *execution) compute() (*result, error) {
 	for _, o := range x.q.Order {
 		wanted = append(wanted, o.Expr)
 	}
-	p, lowered, err := x.prepareRows(wanted)
-	if err != nil {
-		return nil, err
-	}
-	x.mayUseFiles()
 	at := cut{order: x.q.Order, keys: len(x.q.Output)}
 	if x.limited || x.offset > 0 {
 		if at.rows = x.offset; x.limited {
@@ -249,6 +244,11 @@ func (x *execution) compute() (*result, error) {
 			at.rows = 0
 		}
 	}
+	p, lowered, err := x.prepareRows(wanted, at)
+	if err != nil {
+		return nil, err
+	}
+	x.mayUseFiles()
 	if x.spill != nil {
 		return nil, x.spillRows(p, lowered)
 	}

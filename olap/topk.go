@@ -18,24 +18,10 @@ const firstOf = 4
 // with those that tie at the cut.
 func (o *overview) first() error {
 	q := o.x.q
-	if !o.x.limited || len(q.Order) == 0 {
+	need := int(min(o.x.firstGroups(), int64(o.n)))
+	if need == 0 || need > o.n/firstOf {
 		return nil
 	}
-	for _, e := range q.Output {
-		if _, constant := e.(plan.Const); !overLeaf(e) && !constant {
-			return nil // it may fail for a group that is cut off
-		}
-	}
-	for _, k := range q.Order {
-		if !overLeaf(k.Expr) {
-			return nil
-		}
-	}
-	want := o.x.offset + o.x.limit // the row after the last says whether a tie is cut
-	if want < 0 || want >= int64(o.n/firstOf) {
-		return nil
-	}
-	need := int(want) + 1
 	tied := o.x.ascending(o.n) // places of the groups that tie in the keys so far
 	var sure []uint32
 	for _, k := range q.Order {
@@ -81,6 +67,24 @@ func (o *overview) first() error {
 		renumber(tied, kept)
 	}
 	return nil
+}
+
+// firstGroups is how many groups ORDER BY and LIMIT leave, and one more, which says whether a tie is cut. 0: groups are not
+// to be left out before their outputs are computed.
+func (x *execution) firstGroups() int64 {
+	want := x.offset + x.limit
+	if !x.limited || len(x.q.Order) == 0 || want < 0 || want == math.MaxInt64 {
+		return 0
+	}
+	for _, e := range x.q.Output {
+		if _, constant := e.(plan.Const); !overLeaf(e) && !constant {
+			return 0 // it may fail for a group that is cut off
+		}
+	}
+	if slices.ContainsFunc(x.q.Order, func(k plan.Order) bool { return !overLeaf(k.Expr) }) {
+		return 0
+	}
+	return want + 1
 }
 
 // renumber replaces each value of list by its place in kept, which has all of them. Both ascend.

@@ -33,9 +33,7 @@ func (p *pipeline) topScan(nodes []*node, at cut) *topScan {
 	if key.kind != nodeColumn || key.dict != nil || key.t.Kind.IsFloat() {
 		return nil
 	}
-	if slices.ContainsFunc(nodes, func(n *node) bool { return n.risky }) ||
-		slices.ContainsFunc(p.steps, func(s step) bool { return s.risky || s.n != nil && s.n.risky }) ||
-		slices.ContainsFunc(p.probes, func(b *probe) bool { return b.single }) {
+	if p.seesAll(nodes) {
 		return nil
 	}
 	o := at.order[0]
@@ -49,6 +47,14 @@ func (p *pipeline) topScan(nodes []*node, at cut) *topScan {
 		return cmp.Compare(t.best(p.tab.Segments[a]), t.best(p.tab.Segments[b]))
 	})
 	return t
+}
+
+// seesAll reports whether a scan must see every row, lest an error be missed: of what is collected, of a condition,
+// or of a second partner.
+func (p *pipeline) seesAll(nodes []*node) bool {
+	return slices.ContainsFunc(nodes, func(n *node) bool { return n.risky }) ||
+		slices.ContainsFunc(p.steps, func(s step) bool { return s.risky || s.n != nil && s.n.risky }) ||
+		slices.ContainsFunc(p.probes, func(b *probe) bool { return b.single })
 }
 
 // tighten tells all workers of a bound that one has found.

@@ -2,8 +2,7 @@ package program
 
 import "fmt"
 
-// count emits the kernel that counts the groups of each number that is asked for. Lanes of one number,
-// as all are of the only one, add up first.
+// count emits the kernel that counts the groups of each number that is asked for.
 func (g *generator) count() {
 	if !g.p.Sink.Counted {
 		return
@@ -15,6 +14,11 @@ func (g *generator) count() {
 	case g.p.Sink.Place == PlaceHash:
 		number = "p.keys[slot] % p.numbers"
 	}
+	g.tally(number, "p.counts")
+}
+
+// tally emits that groups are counted by a number that each has. Lanes of one number add up first.
+func (g *generator) tally(number, counts string) {
 	g.line("const uint32_t lane = threadIdx.x & 31;")
 	g.line("for (uint64_t first = blockIdx.x * (uint64_t)blockDim.x; first < p.slots; first += gridDim.x * (uint64_t)blockDim.x) {")
 	g.line("const uint64_t slot = first + threadIdx.x;")
@@ -24,16 +28,20 @@ func (g *generator) count() {
 	g.line("if (one_group(number, some, put)) {")
 	g.line("const uint64_t of_all = first_of(number, some);")
 	g.line("if (lane == 0)")
-	g.line("\tglobal_add(p.counts + of_all, (uint64_t)__popc(some));")
+	g.line("\tglobal_add(%s + of_all, (uint64_t)__popc(some));", counts)
 	g.line("} else if (put) {")
-	g.line("global_add(p.counts + number, 1);")
+	g.line("global_add(%s + number, 1);", counts)
 	g.line("}")
 	g.line("}")
 }
 
 // collect emits the kernel that gathers the groups that some row came to.
 func (g *generator) collect() {
-	if g.p.Sink.Kind != SinkGroups {
+	switch g.p.Sink.Kind {
+	case SinkBitmap:
+		g.gather()
+		return
+	case SinkBuild:
 		return
 	}
 	l := g.p.places()
@@ -45,6 +53,10 @@ func (g *generator) collect() {
 	g.line("const uint64_t rows = %s[slot];", table)
 	g.line("if (rows == 0)")
 	g.line("\tcontinue;")
+	if g.p.Sink.Top {
+		g.line("if (p.head->bound != 0 && %s >= p.head->bound)", g.topCode())
+		g.line("\tcontinue;")
+	}
 	g.line("uint64_t *const out = p.result + atomicAdd((unsigned long long *)&p.head->count, 1ull) * %d;", l.results)
 	number := "slot"
 	if g.p.Sink.Place == PlaceHash && !g.p.Sink.Counted {

@@ -91,6 +91,11 @@
 // Sink.Distinct asks for groups alone. To count the values of a DISTINCT, whose groups are pairs, is one more
 // kernel between scan and result (Sink.Counted), so that no pair leaves the device.
 //
+// Sink.Top asks for the first groups by an accumulator. Two more kernels find the value that the last
+// of these has, but for its lowest bits, so that few others leave the device (top.go).
+//
+// Of SinkBitmap the words that are not 0 leave the device, with their numbers, where they are few, else all (bitmap.go).
+//
 // A Lookup that is Many finds several partners (fan.go). Gathered rows are written out as pairs of a row
 // and a partner, numbered through a warp, 32 at a time: other steps and the sink run on these.
 //

@@ -17,10 +17,10 @@ import (
 
 // Generated is a Program's kernel.
 type Generated struct {
-	// Source has the entry points Scan, Collect and, with Sink.Counted, Count; what it is called, and
-	// they are, ends with a hash of it.
-	Source               device.Source
-	Scan, Collect, Count string
+	// Source has the entry points Scan, Collect and, with Sink.Counted, Count, with Sink.Top Rank and Bound; what it
+	// is called, and they are, ends with a hash of it.
+	Source                            device.Source
+	Scan, Collect, Count, Rank, Bound string
 
 	p      *Program
 	t      Tuning
@@ -78,6 +78,10 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			g.param("uint64_t *", "counts", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.counts) })
 			g.param("uint64_t", "numbers", func(a *arguments) uint64 { return a.l.numbers })
 		}
+		if p.Sink.Top {
+			g.param("uint64_t *", "codes", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.codes) })
+			g.param("uint64_t", "top", func(a *arguments) uint64 { return a.q.Top })
+		}
 		if p.Sink.Place == PlaceHash {
 			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
 		}
@@ -85,6 +89,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		g.param("uint32_t *", "bitmap", func(a *arguments) uint64 {
 			return uint64(a.b.Scratch) + uint64(a.l.result) + uint64(a.first)<<a.l.shift*(VectorRows/8)
 		})
+		g.param("uint64_t", "bitmap_words", func(a *arguments) uint64 { return uint64(a.l.resultBytes / 8) })
+		g.param("uint64_t *", "words", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.words) })
+		g.param("uint64_t", "words_max", func(a *arguments) uint64 { return uint64(a.l.wordsMax) })
 	}
 	g.indent = 1
 	if p.Sink.Kind == SinkBuild {
@@ -92,13 +99,21 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	} else {
 		g.scan()
 	}
+	type kernel struct {
+		name  string
+		lines []string
+	}
+	var others []kernel // each of blocks of collectThreads
 	scan := g.lines
-	g.lines = nil
-	g.collect()
-	collect := g.lines
-	g.lines = nil
-	g.count()
-	count := g.lines
+	for _, k := range []struct {
+		name string
+		emit func()
+	}{{"collect", g.collect}, {"count", g.count}, {"rank", g.rank}, {"bound", g.bound}} {
+		g.lines = nil
+		if k.emit(); len(g.lines) > 0 || k.name == "collect" {
+			others = append(others, kernel{k.name, g.lines})
+		}
+	}
 
 	size := 8 * len(g.params)
 	if size > paramsMax {
@@ -115,9 +130,8 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			fmt.Fprintf(&b, "\t%s%s%s;\n", m.ctype, space, m.name)
 		}
 		fmt.Fprintf(&b, "};\n\nPGACCEL_KERNEL(scan%s, Params, p, %d, %d)\n{\n%s\n}\n", suffix, t.Threads, t.BlocksPerSM, strings.Join(scan, "\n"))
-		fmt.Fprintf(&b, "\nPGACCEL_KERNEL(collect%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(collect, "\n"))
-		if len(count) > 0 {
-			fmt.Fprintf(&b, "\nPGACCEL_KERNEL(count%s, Params, p, %d, 1)\n{\n%s\n}\n", suffix, collectThreads, strings.Join(count, "\n"))
+		for _, k := range others {
+			fmt.Fprintf(&b, "\nPGACCEL_KERNEL(%s%s, Params, p, %d, 1)\n{\n%s\n}\n", k.name, suffix, collectThreads, strings.Join(k.lines, "\n"))
 		}
 		return b.String()
 	}
@@ -125,7 +139,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	suffix := "_" + hex.EncodeToString(sum[:8]) // kernels are told apart by it
 	return &Generated{
 		Source: ScanSource("scan"+suffix, code(suffix)),
-		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix,
+		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix, Rank: "rank" + suffix, Bound: "bound" + suffix,
 		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
@@ -145,7 +159,7 @@ var HeadersVersion = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// collectThreads is the size of a block of Collect.
+// collectThreads is the size of a block of all kernels but Scan; TOP_THREADS of kernels/groups.cuh.
 const collectThreads = 256
 
 // Buffers are the places in device memory of what a query's kernels read and write. All are
@@ -205,7 +219,7 @@ func (g *Generated) Regions(list []Region, q *Query, b *Buffers) []Region {
 	}
 	clear := l.tableBytes + headBytes
 	if sink.Kind == SinkBitmap {
-		clear += l.resultBytes
+		clear = l.result + l.resultBytes - l.head
 	}
 	if b.Faults == 0 {
 		region(b.Scratch+device.Pointer(l.head-l.tableBytes), clear, 0)
@@ -297,7 +311,7 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 	switch {
 	case g.direct(&l):
 		at, read = l.table, l.tableBytes+headBytes
-	case g.p.Sink.Kind == SinkGroups:
+	case g.p.Sink.Kind == SinkGroups || l.wordsMax > 0:
 		read = min(read, g.ahead())
 		launch := func(function string, slots uint64) {
 			grid := min(uint64(sms)*4, (slots+collectThreads-1)/collectThreads)
@@ -308,7 +322,11 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 		if g.p.Sink.Counted {
 			launch(g.Count, l.slots)
 		}
-		launch(g.Collect, l.numbers)
+		if g.p.Sink.Top && q.Top > 0 {
+			launch(g.Rank, l.slots)
+			launch(g.Bound, 1)
+		}
+		launch(g.Collect, max(l.numbers, uint64(l.resultBytes/8)))
 	}
 	return append(c, device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(at), Bytes: uint64(read)})
 }
@@ -359,15 +377,20 @@ func (g *Generated) open(l *layout, first []byte) (h head, data []byte, err erro
 func (g *Generated) Rest(q *Query, b *Buffers, first []byte) (c device.Command, ok bool) {
 	l := g.layout(q)
 	h, data, err := g.open(&l, first)
-	if err != nil || h.fault || h.full || g.p.Sink.Kind != SinkGroups || g.direct(&l) {
+	if err != nil || h.fault || h.full || g.p.Sink.Kind != SinkGroups && l.wordsMax == 0 || g.direct(&l) {
 		return c, false
 	}
 	have, need := int64(len(data)), int64(h.count)*int64(g.places.results)*8
+	if l.wordsMax > 0 {
+		if need = int64(h.count) * 16; int64(h.count) > l.wordsMax {
+			return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.result), Bytes: uint64(l.resultBytes)}, true
+		}
+		return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.words+have), Bytes: uint64(max(need-have, 0))}, have < need
+	}
 	return device.Command{Op: device.OpRead, Src: b.Scratch + device.Pointer(l.result+have), Bytes: uint64(max(need-have, 0))}, have < need
 }
 
-// Parse makes a result of what was read; rest is nil where there was none. Bitmaps of
-// SinkBitmap are in the order of q.Segments: those of segments that no list had are 0.
+// Parse makes a result of what was read; rest is nil where there was none.
 func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 	l := g.layout(q)
 	h, data, err := g.open(&l, first)
@@ -390,18 +413,7 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 		g.learn(int64(h.count) * int64(g.places.results) * 8)
 		g.parseGroups(r, h.count, data, rest)
 	case SinkBitmap:
-		if int64(len(data)) < l.resultBytes {
-			return nil, fmt.Errorf("bitmaps of %d bytes instead of %d", len(data), l.resultBytes)
-		}
-		r.Bitmaps = make([][]uint64, len(q.Segments))
-		for i := range q.Segments {
-			words := data[i<<l.shift*(VectorRows/8):]
-			bitmap := make([]uint64, (q.Segments[i].Rows+63)/64)
-			for w := range bitmap {
-				bitmap[w] = binary.LittleEndian.Uint64(words[8*w:])
-			}
-			r.Bitmaps[i] = bitmap
-		}
+		return r, g.parseBitmaps(r, q, &l, h.count, data, rest)
 	}
 	return r, nil
 }

@@ -81,15 +81,18 @@ const (
 )
 
 // layout is where things lie in scratch, in bytes: keys, and those of prefixes behind them, table,
-// head, result, list. Table and head are cleared by one fill.
+// head, words of a large bitmap, result, list. Table and head are cleared by one fill.
 type layout struct {
 	slots                             uint64 // groups that the table can hold
 	numbers                           uint64 // groups that the result can have: Query.Counted where they are counted
 	counts                            int64  // of them, behind the table and part of it
+	codes                             int64  // how many groups each code has, likewise
 	keys, table, head, result, list   int64
 	resultBytes                       int64 // without the head
 	keyBytes, tableBytes              int64
-	shift                             uint // log2 of the vectors of the largest segment
+	words                             int64 // words of SinkBitmap that are not 0, with their numbers
+	wordsMax                          int64 // of which there is room for so many; 0: the bitmap is read as it is
+	shift                             uint  // log2 of the vectors of the largest segment
 	replicas, tableWords, sharedTable int64
 	shared                            int64 // bytes of dynamic shared memory
 	stagedLookups, stagedBits         []int64
@@ -131,13 +134,21 @@ func (g *Generated) layout(q *Query) (l layout) {
 			l.tableBytes += (int64(q.Counted)*8 + 255) &^ 255
 			l.numbers = q.Counted
 		}
+		if p.Sink.Top {
+			l.codes = l.table + l.tableBytes
+			l.tableBytes += topCodes * 8
+		}
 		at += l.tableBytes
 		l.resultBytes = int64(l.numbers) * int64(places.results) * 8
 	case SinkBitmap:
 		l.resultBytes = int64(len(q.Segments)) << l.shift * (VectorRows / 8)
 	}
+	if l.resultBytes > directBytes && p.Sink.Kind == SinkBitmap {
+		l.wordsMax = l.resultBytes / 8 / 4
+	}
 	l.head = at
-	l.result = at + headBytes
+	l.words = at + headBytes
+	l.result = (l.words + 16*l.wordsMax + 255) &^ 255
 	l.list = (l.result + l.resultBytes + 255) &^ 255
 
 	for i := range p.Lookups {

@@ -218,6 +218,11 @@ type Sink struct {
 	// some of their digits make, Result.Numbers and Rows: those behind the Prefix, or without one all but
 	// the last.
 	Counted bool
+	// Top, of several groups that are not Distinct, has groups left out that are not among the first Query.Top ones
+	// by accumulator TopBy, -1 for the rows: the least first, or with TopDesc the greatest. A few more may be there,
+	// and all that tie with the last are (top.go).
+	Top, TopDesc bool
+	TopBy        int
 	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
 	// twice is a fault, but in LookupBits with Repeats, and one that is null is left out. The
 	// entry is the number that Digits make; LookupHash cannot be built.

@@ -35,6 +35,8 @@ type Query struct {
 	// Counted bounds the numbers of Sink.Counted: with a prefix it is the product of the cardinalities
 	// behind it, else the last digit's Stride.
 	Counted uint64
+	// Top is how many groups are wanted with Sink.Top; 0: all.
+	Top uint64
 	// Expect is about the number of groups, for PlaceHash.
 	Expect uint64
 	// Build is the size of the lookup that SinkBuild makes.
@@ -139,7 +141,7 @@ type Result struct {
 	Rows    []int64  // that came
 	Accs    []Values // by accumulator
 
-	// SinkBitmap: by segment, a bit for each row that passes.
+	// SinkBitmap: by segment, a bit for each row that passes; nil where none does.
 	Bitmaps [][]uint64
 
 	// SinkBuild (Reference only): the lookup.

@@ -72,6 +72,10 @@ func (m *maker) sink() {
 		}
 		s.Accs = append(s.Accs, a)
 	}
+	if s.Place != PlaceSingle && m.chance(3) {
+		s.Top, s.TopDesc, s.TopBy = true, m.chance(2), m.IntN(len(s.Accs)+1)-1
+		m.q.Top = uint64(m.IntN(50)) * uint64(m.IntN(2)+m.IntN(100))
+	}
 	if m.faulty {
 		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
 		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})

@@ -41,7 +41,7 @@ func Reference(q *Query) (*Result, error) {
 	if r.result.Fault {
 		return &Result{Fault: true}, nil
 	}
-	return Count(q, r.result), nil
+	return Top(q, Count(q, r.result)), nil
 }
 
 // Count returns the numbers that q asks for with Sink.Counted, of a result that has the groups; any
@@ -93,13 +93,18 @@ func (r *reference) segment(at int, s *Segment) error {
 	var bitmap []uint64
 	if r.q.Sink.Kind == SinkBitmap {
 		bitmap = make([]uint64, (s.Rows+63)/64)
-		r.result.Bitmaps = append(r.result.Bitmaps, bitmap)
 	}
 	for r.row = range s.Rows {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
 		r.pass(r.q.Steps, r.q.Indexed.allows(at, r.row, s.Rows), bitmap)
+	}
+	if r.q.Sink.Kind == SinkBitmap {
+		if !slices.ContainsFunc(bitmap, func(w uint64) bool { return w != 0 }) {
+			bitmap = nil
+		}
+		r.result.Bitmaps = append(r.result.Bitmaps, bitmap)
 	}
 	return nil
 }

@@ -198,6 +198,9 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Counted && (!s.Distinct || len(s.Digits) == 0 || s.Prefix > 1) {
 			return nil, fmt.Errorf("sink: numbers of groups are counted, of which there are %d digits, distinct %v, %d of them a prefix", len(s.Digits), s.Distinct, s.Prefix)
 		}
+		if s.Top && (s.Place == PlaceSingle || s.Distinct || s.TopBy < -1 || s.TopBy >= len(s.Accs)) {
+			return nil, fmt.Errorf("sink: the first groups by accumulator %d of %d in place %d, distinct %v", s.TopBy, len(s.Accs), s.Place, s.Distinct)
+		}
 		for i, a := range s.Accs {
 			if a.Kind > AccMax {
 				return nil, fmt.Errorf("sink: accumulator %d of kind %d", i, a.Kind)

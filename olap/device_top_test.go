@@ -1,0 +1,56 @@
+package olap
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgaccel/plan"
+	"pgaccel/vector"
+)
+
+// TestTopOnDevice has a device leave out groups that are not among the first by an aggregate: with ties at the cut, of few
+// and of many groups.
+func TestTopOnDevice(t *testing.T) {
+	o := newOnPlainDevice()
+	emulator := emulated(t)
+	for seed, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 1024, 1025, 3000} {
+		w := cutWorld(t, rand.New(rand.NewPCG(uint64(seed), 29)), n)
+		o.device.limits = deviceLimits[seed%2]
+		for i := range 20 {
+			o.runner = o.device
+			if i == 4 && n > 60 && n < 1025 {
+				o.runner = emulator
+			}
+			group := []plan.Expr{w.named("g"), w.named("s"), w.named("n"), call(plan.OpMod, vector.Int4, w.named("id"), plan.Const{Datum: vector.Int(vector.Int4, 200)})}[w.r.IntN(4)]
+			q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}}, Grouped: true, Group: []plan.Expr{group}}
+			sum := plan.AggregateCall{Func: plan.Sum, Arg: w.named("id"), T: vector.TypeOf(vector.Int8)}
+			q.Aggs = []plan.AggregateCall{sum,
+				{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)},
+				{Func: plan.Count, Arg: w.named("i"), T: vector.TypeOf(vector.Int8)},
+				{Func: plan.Min, Arg: w.named("id"), T: vector.TypeOf(vector.Int4)},
+				{Func: plan.Max, Arg: w.named("id"), T: vector.TypeOf(vector.Int4)},
+				{Func: plan.Max, Arg: w.named("i"), T: vector.TypeOf(vector.Int8)}, // may be null
+				{Func: plan.Avg, Arg: w.named("id"), T: vector.NumericType(-1)},
+			}
+			q.Aggs = q.Aggs[:1+w.r.IntN(6+w.r.IntN(2))]
+			q.Order = []plan.Order{{Expr: plan.Agg{Index: w.r.IntN(len(q.Aggs))}, Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0}, {Expr: plan.Key{T: group.Type()}}}
+			by := q.Order[0].Expr.(plan.Agg)
+			by.T = q.Aggs[by.Index].T
+			q.Order[0].Expr = by
+			q.Output = []plan.Expr{by, q.Order[1].Expr}
+			if w.r.IntN(3) == 0 {
+				q.Filter = []plan.Expr{call(plan.OpLt, vector.Bool, w.named("n"), plan.Const{Datum: vector.Datum{Type: vector.NumericType(2), I: 5000}})}
+			}
+			q.Limit = plan.Const{Datum: vector.Int(vector.Int8, w.r.Int64N(30)+1)}
+			if w.r.IntN(4) == 0 {
+				q.Offset = plan.Const{Datum: vector.Int(vector.Int8, w.r.Int64N(9))}
+			}
+			o.check(t, fmt.Sprintf("%d rows, query %d", n, i), w, q)
+		}
+	}
+	o.log(t)
+	if o.used*4 < o.answered*3 || o.device.tops < o.used/2 || o.device.tops == o.used || o.fallbacks[fallbackFault] > 0 {
+		t.Errorf("the device computed %d of %d queries, of %d the first groups; not: %v", o.used, o.answered, o.device.tops, o.fallbacks)
+	}
+}
