@@ -81,6 +81,7 @@ func (s *Server) Reload(cfg Config) error {
 			if err := d.replicator.SetPatterns(texts); err != nil {
 				return err
 			}
+			d.auto.setPatterns(texts)
 		}
 		if cfg.Memory > before {
 			d.replicator.MemoryRaised()
