@@ -83,6 +83,11 @@ func TestChooser(t *testing.T) {
 	c.after(time.Minute, "UPDATE a SET v = v WHERE id = $1", 100)
 	c.after(time.Minute, "SELECT pg_sleep($1) FROM a", 100)
 	c.after(time.Minute, "cut off (", 100)
+	// pg_stat_statements has pgaccel's own copies and samples.
+	c.after(time.Minute, `COPY (SELECT "id", "v" FROM ONLY "public"."a" WHERE ctid >= '(0,0)'::pg_catalog.tid) TO STDOUT (FORMAT binary)`, 1000)
+	c.after(time.Minute, `COPY "public"."a" ("id", "v") TO STDOUT (FORMAT binary)`, 1000)
+	c.after(time.Minute, `COPY (SELECT "id", "v" FROM ONLY "public"."a" TABLESAMPLE SYSTEM (10) REPEATABLE (0)) TO STDOUT (FORMAT binary)`, 1000)
+	c.after(time.Minute, "COPY public.a (id, v) TO stdout", 1000) // pg_dump's
 	c.are()
 	c.after(time.Minute, "SELECT sum(v) FROM nokey", 100)
 	c.are("-nokey no replica identity")

@@ -20,6 +20,7 @@ const chooseEvery = time.Minute
 type auto struct {
 	patterns atomic.Pointer[[]string] // nil where auto is not among them
 	choices  atomic.Pointer[[]advise.Choice]
+	again    atomic.Bool // the configuration was read anew, the memory's limit among it
 	cancel   context.CancelFunc
 	done     chan struct{}
 	failed   string // why the last look came to nothing
@@ -37,6 +38,7 @@ func (a *auto) setPatterns(patterns []string) {
 	} else {
 		a.patterns.Store(nil)
 	}
+	a.again.Store(true)
 }
 
 // list is what pgaccel.tables shows.
@@ -72,7 +74,7 @@ func (a *auto) run(ctx context.Context, d *database, every time.Duration) {
 		return
 	}
 	var c *advise.Chooser
-	due := true
+	due := false
 	for ctx.Err() == nil {
 		if patterns := a.patterns.Load(); patterns != nil {
 			if c == nil {
@@ -81,10 +83,8 @@ func (a *auto) run(ctx context.Context, d *database, every time.Duration) {
 					d.log.Debug("pg_stat_statements is not read: tables are chosen by the statements that come", "error", err)
 				}
 			}
-			if c.Note(time.Now(), executed(d.engine)) {
-				due = true
-			}
-			if due {
+			more, again := c.Note(time.Now(), executed(d.engine)), a.again.Swap(false)
+			if due = due || more || again; due {
 				due = !a.choose(ctx, d, c, *patterns)
 			}
 		}
