@@ -127,6 +127,22 @@ func TestChooser(t *testing.T) {
 	c.are("+small read by")
 }
 
+// TestChooserLeaves: what this role could not copy is left, with the reason.
+func TestChooserLeaves(t *testing.T) {
+	url := database(t, postgres, two+`CREATE UNLOGGED TABLE fast (id int PRIMARY KEY, v bigint); INSERT INTO fast SELECT * FROM a; CREATE TABLE policed (id int PRIMARY KEY, v bigint); INSERT INTO policed SELECT * FROM a;
+		ALTER TABLE policed ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE TABLE unreadable (id int PRIMARY KEY, v bigint); INSERT INTO unreadable SELECT * FROM a;
+		CREATE FOREIGN DATA WRAPPER files; CREATE SERVER files FOREIGN DATA WRAPPER files; CREATE FOREIGN TABLE remote (id int, v bigint) SERVER files;
+		CREATE MATERIALIZED VIEW kept AS SELECT * FROM a; CREATE VIEW seen AS SELECT * FROM a`)
+	as := role(t, url, "GRANT SELECT ON b TO ROLE; ALTER TABLE a OWNER TO ROLE; ALTER TABLE policed OWNER TO ROLE; ALTER TABLE fast OWNER TO ROLE; ALTER TABLE unreadable OWNER TO ROLE; REVOKE SELECT ON unreadable FROM ROLE; GRANT SELECT ON seen TO ROLE")
+	c := newChoosing(t, as)
+	for _, table := range []string{"b", "fast", "policed", "unreadable", "remote", "kept", "b JOIN a USING (id)", "pg_class", "pg_temp.x"} {
+		c.after(0, "SELECT count(*) FROM "+table, 100)
+	}
+	c.are("-a what reads it reads public.b, too", "-b not owned by this role", "-fast unlogged table", "-policed cannot be read: query would be affected by row-level security", "-unreadable no SELECT privilege; GRANT SELECT")
+	c.after(0, "SELECT count(*) FROM seen", 100) // a view of a table that can be copied
+	c.are("+a read by", "-b not owned", "-fast unlogged", "-policed cannot", "-unreadable no SELECT")
+}
+
 // TestLoadAges: an execution counts half after a while, counts that were forgotten begin anew, and only so many statements are remembered.
 func TestLoadAges(t *testing.T) {
 	now := time.Unix(0, 0)
