@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"pgaccel/catalog"
@@ -18,39 +18,59 @@ const chooseEvery = time.Minute
 
 // auto has tables of a database copied by what its statements need, where auto is among the patterns.
 type auto struct {
-	patterns atomic.Pointer[[]string] // nil where auto is not among them
-	choices  atomic.Pointer[[]advise.Choice]
-	again    atomic.Bool // the configuration was read anew, the memory's limit among it
-	cancel   context.CancelFunc
-	done     chan struct{}
-	failed   string // why the last look came to nothing
+	cancel context.CancelFunc
+	done   chan struct{}
+	failed string // run's: why the last look came to nothing
+
+	mu       sync.Mutex
+	patterns []string // nil where auto is not among them
+	version  int      // of the configuration
+	choices  []advise.Choice
 }
 
 func newAuto(patterns []string) *auto {
 	a := &auto{done: make(chan struct{})}
-	a.setPatterns(patterns)
+	a.set(patterns)
 	return a
 }
 
-func (a *auto) setPatterns(patterns []string) {
-	if replica.HasAuto(patterns) {
-		a.patterns.Store(&patterns)
+// set begins a version of the configuration. The lock is held, or nobody else knows of a.
+func (a *auto) set(patterns []string) {
+	a.version++
+	if a.patterns = nil; replica.HasAuto(patterns) {
+		a.patterns = patterns
 	} else {
-		a.patterns.Store(nil)
+		a.choices = nil
 	}
-	a.again.Store(true)
+}
+
+// reload takes over patterns, and has auto choose anew: there may be more memory, too. A choice that is under way by the old ones is void.
+func (a *auto) reload(r *replica.Replicator, patterns []string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := r.SetPatterns(patterns); err != nil {
+		return err
+	}
+	a.set(patterns)
+	return nil
+}
+
+func (a *auto) configured() (patterns []string, version int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.patterns, a.version
 }
 
 // list is what pgaccel.tables shows.
 func (a *auto) list() (list []engine.Choice) {
-	if all := a.choices.Load(); all != nil && a.patterns.Load() != nil {
-		for _, c := range *all {
-			one := engine.Choice{OID: c.Table.OID, Name: c.Table.QualifiedName(), Take: c.Take, Why: c.Why}
-			if c.Load != "" {
-				one.Why += " (" + c.Load + ")"
-			}
-			list = append(list, one)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.choices {
+		one := engine.Choice{OID: c.Table.OID, Name: c.Table.QualifiedName(), Take: c.Take, Why: c.Why}
+		if c.Load != "" {
+			one.Why += " (" + c.Load + ")"
 		}
+		list = append(list, one)
 	}
 	return list
 }
@@ -74,18 +94,20 @@ func (a *auto) run(ctx context.Context, d *database, every time.Duration) {
 		return
 	}
 	var c *advise.Chooser
-	due := false
+	due, looked := false, 0 // the version that tables were chosen by last
 	for ctx.Err() == nil {
-		if patterns := a.patterns.Load(); patterns != nil {
+		if patterns, version := a.configured(); patterns != nil {
 			if c == nil {
 				c = advise.NewChooser(d.cfg.Upstream, time.Now())
 				if err := c.NoteServer(ctx); err != nil {
 					d.log.Debug("pg_stat_statements is not read: tables are chosen by the statements that come", "error", err)
 				}
 			}
-			more, again := c.Note(time.Now(), executed(d.engine)), a.again.Swap(false)
-			if due = due || more || again; due {
-				due = !a.choose(ctx, d, c, *patterns)
+			if c.Note(time.Now(), executed(d.engine)) || version != looked {
+				due = true
+			}
+			if due && a.choose(ctx, d, c, patterns, version) {
+				due, looked = false, version
 			}
 		}
 		select {
@@ -103,7 +125,7 @@ func executed(e *engine.Engine) (list []advise.Executions) {
 }
 
 // choose has those tables copied that are worth it. done is false where it is to be tried again.
-func (a *auto) choose(ctx context.Context, d *database, c *advise.Chooser, patterns []string) (done bool) {
+func (a *auto) choose(ctx context.Context, d *database, c *advise.Chooser, patterns []string, version int) (done bool) {
 	held, limit, ok := d.held()
 	if !ok {
 		return false
@@ -123,8 +145,13 @@ func (a *auto) choose(ctx context.Context, d *database, c *advise.Chooser, patte
 			tables = append(tables, one.Table)
 		}
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.version != version {
+		return false
+	}
 	a.log(d, choices)
-	a.choices.Store(&choices)
+	a.choices = choices
 	d.replicator.Choose(tables)
 	return true
 }
@@ -155,13 +182,11 @@ func (d *database) held() (list []advise.Held, limit int64, ok bool) {
 	return list, limit, true
 }
 
-// log tells of what is chosen and left that was not before.
+// log tells of what is chosen and left that was not before. The lock is held.
 func (a *auto) log(d *database, choices []advise.Choice) {
 	before := map[uint32]advise.Choice{}
-	if last := a.choices.Load(); last != nil {
-		for _, c := range *last {
-			before[c.Table.OID] = c
-		}
+	for _, c := range a.choices {
+		before[c.Table.OID] = c
 	}
 	for _, c := range choices {
 		was, known := before[c.Table.OID]

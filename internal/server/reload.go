@@ -78,10 +78,9 @@ func (s *Server) Reload(cfg Config) error {
 			continue
 		}
 		if texts, there := patterns[d.name]; there {
-			if err := d.replicator.SetPatterns(texts); err != nil {
+			if err := d.auto.reload(d.replicator, texts); err != nil {
 				return err
 			}
-			d.auto.setPatterns(texts)
 		}
 		if cfg.Memory > before {
 			d.replicator.MemoryRaised()
