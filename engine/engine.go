@@ -75,7 +75,9 @@ type Options struct {
 	// Status and Sessions are what pgaccel.status and pgaccel.sessions show beside what the engine knows. May be nil.
 	Status   func() Status
 	Sessions func() []SessionInfo
-	Logger   *slog.Logger
+	// Choices are the tables that were chosen by what statements need, and those that were left, for pgaccel.tables. May be nil.
+	Choices func() []Choice
+	Logger  *slog.Logger
 	// Trials has executions routed by what they took: PostgreSQL answers shapes that it was found to answer faster
 	// (routing.go), and executions like one that was computed in vain (latefailure.go).
 	Trials bool

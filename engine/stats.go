@@ -252,6 +252,36 @@ func (e *Engine) Counts() []Count {
 	return out
 }
 
+// StatementStats is what pgaccel.queries has of one shape, for who chooses tables by it.
+type StatementStats struct {
+	Text   string
+	Calls  int64         // executions that have come to an end
+	Server time.Duration // what PostgreSQL takes for one; 0 where that is not known
+	Here   time.Duration // what an accelerated or partial one takes; 0 where there was none
+}
+
+// StatementStats returns all shapes of which an execution has come to an end.
+func (e *Engine) StatementStats() []StatementStats {
+	var all []StatementStats
+	unit := e.trials.unit()
+	for _, sh := range e.stats.list() {
+		sh.mu.Lock()
+		answered := sh.accelerated + sh.partial
+		st := StatementStats{Text: sh.text, Calls: answered + sh.completed}
+		if d, known := sh.serverTime(unit); known {
+			st.Server = d
+		}
+		if answered > 0 {
+			st.Here = sh.busy / time.Duration(answered)
+		}
+		sh.mu.Unlock()
+		if st.Calls > 0 {
+			all = append(all, st)
+		}
+	}
+	return all
+}
+
 // list returns the shapes, the most recently used first, those that are only seen behind the others.
 func (s *stats) list() []*shape {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ import (
 
 type tableRow struct {
 	Name       string     `json:"name"`               // schema and name
-	State      string     `json:"state"`              // `ready`; `copying`, `changed` (the stream brought what the copy cannot hold), `refused` (cannot be held) or `failed` (tried again): forwarded
+	State      string     `json:"state"`              // `ready`; `copying`, `changed` (the stream brought what the copy cannot hold), `refused` (cannot be held) or `failed` (tried again), `left` (not copied; `choice` says why): forwarded
 	Detail     string     `json:"detail"`             // why, in a sentence
 	Rows       int64      `json:"rows"`               // rows now; as of its last moment where the copy is given up
 	Bytes      int64      `json:"bytes"`              // column memory that it holds, dictionaries included
@@ -40,6 +41,15 @@ type tableRow struct {
 	Segments   int        `json:"segments"`           // pieces of 65,536 rows
 	OldestPin  float64    `json:"oldest_snapshot_ms"` // age of the oldest snapshot whose history is kept, of any table
 	OnDevice   int64      `json:"device_bytes"`       // memory of devices that its columns have
+	Choice     *string    `json:"choice"`             // why `--accelerate auto` has chosen or left it; null where a pattern names it
+}
+
+// Choice is a table that was chosen, or left, by what statements need.
+type Choice struct {
+	OID  uint32
+	Name string // schema.name
+	Take bool
+	Why  string
 }
 
 // columnRow is what one codec takes of a column.
@@ -129,7 +139,7 @@ const sessionRightsSQL = `, (SELECT pg_catalog.string_agg(CASE WHEN a.backend_st
 
 // columns defines the relations of the schema pgaccel.
 var columns = map[string]string{
-	"tables":   `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint`,
+	"tables":   `"name" text, "state" text, "detail" text, "rows" bigint, "bytes" bigint, "copied" timestamptz, "applied_lsn" pg_lsn, "inserted" bigint, "updated" bigint, "deleted" bigint, "deltas" integer, "history_bytes" bigint, "segments" integer, "oldest_snapshot_ms" double precision, "device_bytes" bigint, "choice" text`,
 	"columns":  `"table" text, "column" text, "codec" text, "segments" integer, "bytes" bigint, "null_bytes" bigint, "device_bytes" bigint`,
 	"devices":  `"device" text, "model" text, "memory_bytes" bigint, "budget_bytes" bigint, "used_bytes" bigint, "queries" bigint, "faults" bigint, "kernel_ms" double precision, "copied_bytes" bigint`,
 	"status":   `"version" text, "started_at" timestamptz, "uptime" interval, "server_version" text, "stream_connected" boolean, "applied_lsn" pg_lsn, "lag_bytes" bigint, "lag_seconds" double precision, "last_error" text, "last_error_at" timestamptz, "copies" bigint, "recopies" bigint, "checkpoint_at" timestamptz, "checkpoint_failures" bigint, "column_bytes" bigint, "column_limit_bytes" bigint, "query_bytes" bigint, "query_limit_bytes" bigint, "reuse_bytes" bigint, "reuse_limit_bytes" bigint, "heap_bytes" bigint, "heap_limit_bytes" bigint, "sessions" integer, "device" text`,
@@ -168,6 +178,11 @@ func (e *Engine) askRights(names map[string]bool) ViewRows {
 	if names["tables"] {
 		for _, st := range e.store.Statuses() {
 			asked = append(asked, attribute{st.OID, 0})
+		}
+		for _, c := range e.choices() {
+			if a := (attribute{c.OID, 0}); !slices.Contains(asked, a) {
+				asked = append(asked, a)
+			}
 		}
 	}
 	if names["columns"] {
@@ -302,10 +317,21 @@ func (e *Engine) viewRows(names map[string]bool, v *viewer) string {
 // lsnText writes a log position as pg_lsn does.
 func lsnText(lsn uint64) string { return fmt.Sprintf("%X/%X", lsn>>32, uint32(lsn)) }
 
+func (e *Engine) choices() []Choice {
+	if e.opt.Choices == nil {
+		return nil
+	}
+	return e.opt.Choices()
+}
+
 func (e *Engine) tableRows(allowed func(attribute) bool) []tableRow {
 	out := []tableRow{}
 	lsn := e.store.Applied()
 	resident := e.resident()
+	chosen := map[uint32]Choice{}
+	for _, c := range e.choices() {
+		chosen[c.OID] = c
+	}
 	for _, st := range e.store.Statuses() {
 		if !allowed(attribute{st.OID, 0}) {
 			continue
@@ -318,7 +344,16 @@ func (e *Engine) tableRows(allowed func(attribute) bool) []tableRow {
 			c := st.Copied
 			r.Copied = &c
 		}
+		if c, ok := chosen[st.OID]; ok {
+			r.Choice = &c.Why
+		}
+		delete(chosen, st.OID)
 		out = append(out, r)
+	}
+	for _, c := range chosen {
+		if !c.Take && allowed(attribute{c.OID, 0}) {
+			out = append(out, tableRow{Name: c.Name, State: "left", AppliedLSN: lsnText(lsn), Choice: &c.Why})
+		}
 	}
 	return out
 }

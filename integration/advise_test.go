@@ -74,6 +74,12 @@ func TestAdviseAndCheck(t *testing.T) {
 	if out, _, status := run("check", "--upstream", url, "--memory", "1MiB"); status != 0 || !strings.Contains(out, "warn   memory: ") || !strings.Contains(out, "choose fewer tables") {
 		t.Errorf("%d %s", status, out)
 	}
+	if out, _, status := run("check", "--upstream", url, "--memory", "1MiB", "--accelerate", "auto"); status != 0 || !strings.Contains(out, "ok     memory: the columns of 1 tables take about ") || !strings.Contains(out, ": auto takes what statements need") {
+		t.Errorf("%d %s", status, out)
+	}
+	if out, _, status := run("advise", "--upstream", url, "--accelerate", "auto"); status != 0 || !strings.Contains(out, "public.t") {
+		t.Errorf("%d %s", status, out)
+	}
 	var left int
 	if err := conn.QueryRow(ctx, "SELECT (SELECT count(*) FROM pg_publication) + (SELECT count(*) FROM pg_replication_slots)").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d slots and publications are left: %v", left, err)

@@ -196,7 +196,7 @@ func (c *checker) replication() error {
 }
 
 func (c *checker) tables(p patterns) error {
-	cat, refused, err := readCatalog(c.ctx, c.conn, p, nil)
+	cat, refused, err := readCatalog(c.ctx, c.conn, p.all(), nil)
 	if err != nil {
 		return err
 	}
@@ -204,6 +204,9 @@ func (c *checker) tables(p patterns) error {
 		level := LevelError
 		if strings.Contains(f.Reason, "view") || strings.HasPrefix(f.Reason, "partitioned") || strings.HasPrefix(f.Reason, "foreign") {
 			level = LevelWarn // caught by a broad pattern; nothing to mend
+		}
+		if !p.match(f.Table.Schema, f.Table.Name) {
+			level = LevelWarn // auto leaves it
 		}
 		c.add(level, "table "+f.Table.QualifiedName(), f.Reason, f.SQL)
 	}

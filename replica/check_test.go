@@ -53,6 +53,15 @@ func TestCheckNamesWhatMends(t *testing.T) {
 			t.Errorf("%+v, want %s with %q", f, want.level, want.sql)
 		}
 	}
+	auto, err := Check(context.Background(), as, []string{"auto", "nokey"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for subject, want := range map[string]Level{"table public.nokey": LevelError, "table public.fast": LevelWarn, "table public.theirs": LevelWarn} { // auto leaves what it cannot copy
+		if f := finding(t, auto, subject); f.Level != want || f.SQL == "" {
+			t.Errorf("%+v, want %s", f, want)
+		}
+	}
 	if f := finding(t, found, "table public.good"); !strings.Contains(f.Text, "j (type public.pair)") {
 		t.Errorf("%+v", f)
 	}

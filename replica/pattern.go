@@ -15,7 +15,12 @@ import (
 type patterns struct {
 	include, exclude *regexp.Regexp
 	each             []pattern
+	auto             bool
+	chosen           map[string]bool // names, as the expressions are over, that auto stands for; Replicator.Choose
 }
+
+// autoPattern stands for the tables that whoever runs the Replicator chooses.
+const autoPattern = "auto"
 
 // pattern is one of them.
 type pattern struct {
@@ -26,11 +31,15 @@ type pattern struct {
 // parsePatterns reads patterns such as public.*, sales, public.line*, !public.log:
 // a table is chosen that matches any without '!' and none with it. '*' stands for any
 // characters and '?' for one; a pattern without a schema is of all. Names match as they
-// are, or folded to lower case as SQL folds unquoted names.
+// are, or folded to lower case as SQL folds unquoted names. The word auto is no name.
 func parsePatterns(texts []string) (p patterns, err error) {
 	var include, exclude []string
 	for _, text := range texts {
 		for _, one := range strings.Split(text, ",") {
+			if strings.TrimSpace(one) == autoPattern {
+				p.auto = true
+				continue
+			}
 			body, excluded := strings.CutPrefix(strings.TrimSpace(one), "!")
 			schema, table, dotted := strings.Cut(body, ".")
 			if !dotted {
@@ -48,7 +57,7 @@ func parsePatterns(texts []string) (p patterns, err error) {
 			p.each = append(p.each, pattern{strings.TrimSpace(one), anyOf([]string{name, strings.ToLower(name)})})
 		}
 	}
-	if len(include) == 0 {
+	if len(include) == 0 && !p.auto {
 		return p, fmt.Errorf("no table pattern: nothing to accelerate")
 	}
 	p.include, p.exclude = anyOf(include), anyOf(exclude)
@@ -59,6 +68,20 @@ func parsePatterns(texts []string) (p patterns, err error) {
 func CheckPatterns(texts []string) error {
 	_, err := parsePatterns(texts)
 	return err
+}
+
+// HasAuto reports whether auto is among the patterns.
+func HasAuto(texts []string) bool {
+	p, err := parsePatterns(texts)
+	return err == nil && p.auto
+}
+
+// all has auto stand for all tables that are not excluded.
+func (p patterns) all() patterns {
+	if p.auto {
+		p.include = anyOf([]string{"*\x00*"})
+	}
+	return p
 }
 
 // anyOf is the expression for names that match one of the patterns at least.
@@ -90,5 +113,10 @@ func (p patterns) unmatched(ctx context.Context, conn *pgx.Conn) (texts []string
 // match reports whether the table is chosen.
 func (p patterns) match(schema, table string) bool {
 	name := schema + "\x00" + table
-	return p.include.MatchString(name) && !p.exclude.MatchString(name)
+	return (p.include.MatchString(name) || p.auto && p.chosen[name]) && !p.exclude.MatchString(name)
+}
+
+// byAuto reports whether the table is chosen by auto alone.
+func (p patterns) byAuto(schema, table string) bool {
+	return p.match(schema, table) && !p.include.MatchString(schema+"\x00"+table)
 }

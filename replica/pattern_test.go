@@ -23,6 +23,27 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestAutoPattern: auto stands for what is chosen, beside what patterns name and without what they leave out, and for all tables
+// where it is asked what could be chosen.
+func TestAutoPattern(t *testing.T) {
+	p, err := parsePatterns([]string{"auto, facts.*", "!secret"})
+	if err != nil || !HasAuto([]string{"auto"}) || HasAuto([]string{"*.auto", "!auto"}) || HasAuto([]string{"auto", "a.b.c"}) {
+		t.Fatal(err)
+	}
+	p.chosen = map[string]bool{"public\x00a": true, "facts\x00b": true, "public\x00secret": true}
+	for name, want := range map[[2]string][3]bool{ // matched, by auto alone, might be
+		{"public", "a"}: {true, true, true}, {"facts", "b"}: {true, false, true}, {"facts", "c"}: {true, false, true}, {"public", "secret"}: {},
+		{"public", "auto"}: {false, false, true},
+	} {
+		if got := [3]bool{p.match(name[0], name[1]), p.byAuto(name[0], name[1]), p.all().match(name[0], name[1])}; got != want {
+			t.Errorf("%s.%s: %v, want %v", name[0], name[1], got, want)
+		}
+	}
+	if len(p.each) != 2 {
+		t.Errorf("%+v are looked for", p.each)
+	}
+}
+
 func TestGlob(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string

@@ -22,7 +22,7 @@ import (
 // Config says what to copy from where.
 type Config struct {
 	Upstream   string   // pgx connection string; its role copies and streams
-	Accelerate []string // table patterns: public.*, sales, !public.log
+	Accelerate []string // table patterns: public.*, sales, !public.log; auto is what Choose says
 	Store      *colstore.Store
 	// OtherDatabases are those of the same server that other Replicators of the process copy: their slots are not looked at here.
 	OtherDatabases []string
@@ -249,16 +249,52 @@ func (r *Replicator) Recheck(oid uint32) {
 	}
 }
 
-// SetPatterns changes what is copied. Tables that no pattern matches any more are given up.
+// SetPatterns changes what is copied. Tables that no pattern matches any more are given up. Where auto is new among the patterns,
+// it stands for what is copied.
 func (r *Replicator) SetPatterns(texts []string) error {
 	p, err := parsePatterns(texts)
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	if was := r.patterns.Load(); p.auto && !was.auto {
+		if cat := r.cfg.Store.Catalog(); cat != nil {
+			p.chosen = namesOf(cat.Tables)
+		}
+	} else {
+		p.chosen = was.chosen
+	}
 	r.patterns.Store(&p)
+	r.mu.Unlock()
 	r.Recheck(0)
 	return nil
 }
+
+// Choose says which tables the word auto among the patterns stands for. Those that it does not stand for any more are given up.
+// It stands for those of the last checkpoint at first, so that these go on.
+func (r *Replicator) Choose(tables []*catalog.Table) {
+	r.choose(tables)
+	r.Recheck(0)
+}
+
+func (r *Replicator) choose(tables []*catalog.Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := *r.patterns.Load()
+	p.chosen = namesOf(tables)
+	r.patterns.Store(&p)
+}
+
+func namesOf(tables []*catalog.Table) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range tables {
+		names[t.Schema+"\x00"+t.Name] = true
+	}
+	return names
+}
+
+// ByAuto reports whether a table is copied because auto stands for it, and no other pattern matches it.
+func (r *Replicator) ByAuto(t *catalog.Table) bool { return r.patterns.Load().byAuto(t.Schema, t.Name) }
 
 // MemoryRaised says that the store's limit was raised: tables that did not fit are tried again.
 func (r *Replicator) MemoryRaised() {

@@ -79,6 +79,11 @@ func (r *Replicator) openDisk() (err error) {
 	if last == nil {
 		return nil
 	}
+	var tables []*catalog.Table
+	for i := range last.Tables {
+		tables = append(tables, last.Tables[i].Meta)
+	}
+	r.choose(tables)
 	var state savedState
 	if json.Unmarshal(last.Extra, &state) == nil && len(last.Tables) > 0 {
 		r.hashKey = state.Hash

@@ -38,7 +38,8 @@ type RefusedTable struct {
 // Need is what stands against a copy, and the SQL that mends it, if any.
 type Need struct{ Reason, SQL string }
 
-// NewSurvey connects to the server and reads its catalog. The caller closes it.
+// NewSurvey connects to the server and reads its catalog. The caller closes it. Where auto is among the patterns, all tables
+// are looked at that it may stand for.
 func NewSurvey(ctx context.Context, dsn string, patternTexts []string) (*Survey, error) {
 	p, err := parsePatterns(patternTexts)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Survey) read(ctx context.Context, p patterns) error {
 func (s *Survey) readOnce(ctx context.Context, p patterns) (again bool, err error) {
 	err = pgx.BeginTxFunc(ctx, s.Conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		r := catalogReader{ctx: ctx, tx: tx, cat: &catalog.Catalog{Shadowed: map[string]bool{}}, supposed: true}
-		if err := r.read(p); err != nil {
+		if err := r.read(p.all()); err != nil {
 			return err
 		}
 		s.Role = r.role

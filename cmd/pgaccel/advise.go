@@ -9,6 +9,7 @@ import (
 	"pgaccel/internal/advise"
 	"pgaccel/internal/flags"
 	"pgaccel/internal/server"
+	"pgaccel/replica"
 )
 
 func adviseCommand() *cobra.Command {
@@ -76,7 +77,7 @@ func memoryLimit(given flags.ByteSize) int64 {
 	return int64(given)
 }
 
-// checkMemory says what memory the tables need that check looks at, beside the limit, and returns it in bytes.
+// checkMemory says what memory the tables need that check looks at, beside the limit, and returns it in bytes; 0 where auto bounds it.
 func checkMemory(cmd *cobra.Command, dsn string, patterns []string, limit int64) int64 {
 	bytes, tables, guessed, err := advise.Memory(cmd.Context(), dsn, patterns)
 	if err != nil {
@@ -87,7 +88,11 @@ func checkMemory(cmd *cobra.Command, dsn string, patterns []string, limit int64)
 	if guessed > 0 {
 		text += fmt.Sprintf(" (%d of them guessed by types: pgaccel advise says why)", guessed)
 	}
-	if bytes > limit {
+	switch {
+	case replica.HasAuto(patterns):
+		text += ": auto takes what statements need, as far as it fits"
+		bytes = 0
+	case bytes > limit:
 		level = "warn"
 		text += ": what does not fit is forwarded; raise it, or choose fewer tables (pgaccel advise)"
 	}

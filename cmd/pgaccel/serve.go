@@ -37,6 +37,7 @@ running on the server is cancelled. SIGHUP reads the configuration file and the 
 
 The file may have several databases, of one server or of several: clients choose by name.`,
 		Example: `  pgaccel serve --upstream postgres://postgres@127.0.0.1:5432/shop --accelerate 'public.*'
+  pgaccel serve --upstream postgres://postgres@127.0.0.1:5432/shop --accelerate auto
   psql -h 127.0.0.1 -p 6432 shop`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &v) },
 	}
@@ -105,7 +106,7 @@ func (v *serveFlags) define(f *pflag.FlagSet) {
 	f.DurationVar(&v.drain, "drain-timeout", 30*time.Second, "how long SIGTERM waits for sessions to be at rest, outside of a transaction, before it ends them; 0 ends them at once, as SIGINT does")
 	f.StringVar(&v.cfg.HTTP, "http", "127.0.0.1:8432", "address of /metrics, /livez, /readyz and the console; empty for none")
 	f.BoolVar(&v.cfg.Pprof, "pprof", false, "profiles of the process at /debug/pprof of --http, for Go's tools: to whoever reaches that address")
-	f.StringSliceVar(&v.cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret")
+	f.StringSliceVar(&v.cfg.Accelerate, "accelerate", nil, "tables to copy: public.*, sales, !public.secret; or auto: those that the statements which come need, as far as they fit in --memory")
 	f.StringVar(&v.cfg.Device, "device", "auto", "where queries run: auto (a GPU where there is one and it is faster), cpu, cuda, cuda:N[,M...] or emu")
 	f.Var(&v.deviceMemory, "device-memory", "most memory of each device to use, such as 16GiB (default: 85 % of what is free)")
 	f.StringVar(&v.cfg.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")

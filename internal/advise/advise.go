@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		r.Statements, r.StatementsTotalMS, r.StatementsCount = all.list, all.totalMS, all.count
-		chooseByStatements(r.Tables, all, o.Memory)
+		chooseByStatements(r.Tables, all, o.Memory, false)
 		r.ShareAccelerated, r.SharePartial = all.taken(r.Tables, accelerated), all.taken(r.Tables, partial)
 	}
 	if patterns := patternsFor(r.Tables); patterns != nil {

@@ -1,4 +1,4 @@
-package advise
+package advise_test
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pgaccel/internal/advise"
 	"pgaccel/internal/server"
 	"pgaccel/plan"
 )
 
 // TestRoutesAreTaken: a pgaccel over the same tables answers statements by the routes that are said.
 func TestRoutesAreTaken(t *testing.T) {
-	url := database(t, postgres, shop+"ANALYZE sales, customers, secret, parts; DROP TABLE scratch, nokey")
+	url := advise.RoutesDatabase(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := server.Start(ctx, server.Config{Upstream: url, Accelerate: []string{"*"}, Listen: []string{"127.0.0.1:0"}, Device: "cpu"})
@@ -36,20 +37,20 @@ func TestRoutesAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	for sql, want := range statementRoutes {
-		if want.reason == plan.ReasonNotSelect { // those are not in pgaccel.queries
-			continue
+	advise.StatementRoutes(func(sql, wantRoute string, wantReason plan.Reason) {
+		if wantReason == plan.ReasonNotSelect { // those are not in pgaccel.queries
+			return
 		}
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			t.Errorf("%s: %v", sql, err)
-			continue
+			return
 		}
 		var said, reason string
 		if err := conn.QueryRow(ctx, "SELECT route, coalesce(reason, '') FROM pgaccel.queries ORDER BY last_used DESC LIMIT 1").Scan(&said, &reason); err != nil {
 			t.Fatal(err)
 		}
-		if said != string(want.route) || want.reason != "" && reason != string(want.reason) {
-			t.Errorf("%s: %s (%s), want %s (%s)", sql, said, reason, want.route, want.reason)
+		if said != wantRoute || wantReason != "" && reason != string(wantReason) {
+			t.Errorf("%s: %s (%s), want %s (%s)", sql, said, reason, wantRoute, wantReason)
 		}
-	}
+	})
 }

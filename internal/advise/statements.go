@@ -37,8 +37,10 @@ type statement struct {
 	EstimatedMS float64 `json:"estimated_ms,omitempty"`
 	GainMS      float64 `json:"estimated_gain_ms,omitempty"`
 
-	reads []*catalog.Table
-	rows  int64
+	reads  []*catalog.Table
+	rows   int64
+	forms  *forms  // once they are known
+	hereMS float64 // measured mean here, 0 for none; then EstimatedMS is this
 }
 
 // reason is a refusal.
@@ -73,6 +75,7 @@ type statements struct {
 	list    []*statement
 	totalMS float64 // of all, those that are not in list included
 	count   int64   // of all
+	schema  string  // of the extension, quoted
 }
 
 // errNoStatements says how to have pg_stat_statements.
@@ -98,7 +101,7 @@ func readStatements(ctx context.Context, s *replica.Survey, top int) (*statement
 			AND coalesce((pg_catalog.to_jsonb(s)->>'toplevel')::pg_catalog.bool, true) GROUP BY 1)
 		SELECT s.query, s.calls, s.total, pg_catalog.sum(s.total) OVER (), pg_catalog.count(*) OVER () FROM s ORDER BY s.total DESC, s.query LIMIT $1`, top)
 	var refused *pgconn.PgError
-	all := &statements{}
+	all := &statements{schema: catalog.QuoteIdentifier(schema)}
 	if err == nil {
 		var one statement
 		_, err = pgx.ForEachRow(rows, []any{&one.Query, &one.Calls, &one.TotalMS, &all.totalMS, &all.count}, func() error {
@@ -154,10 +157,14 @@ func (st *statement) decide(ctx context.Context, s *replica.Survey, cat *catalog
 		st.take(planned(text, nil, cat), text)
 		return nil
 	}
-	f, err := formsOf(ctx, s, st.Query)
-	if err != nil {
-		return err
+	if st.forms == nil {
+		f, err := formsOf(ctx, s, st.Query)
+		if err != nil {
+			return err
+		}
+		st.forms = &f
 	}
+	f := st.forms
 	if f.problem != "" {
 		st.Note = f.problem
 		return nil
@@ -271,7 +278,9 @@ func (st *statement) take(o outcome, text *syntax.Text) {
 			}
 		}
 	})
-	st.EstimatedMS = gateMS + float64(st.rows)/rowsPerSecond*1000
+	if st.EstimatedMS = st.hereMS; st.EstimatedMS == 0 {
+		st.EstimatedMS = gateMS + float64(st.rows)/rowsPerSecond*1000
+	}
 	st.GainMS = max(0, st.MeanMS-st.EstimatedMS) * float64(st.Calls)
 }
 

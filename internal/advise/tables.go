@@ -26,6 +26,12 @@ type table struct {
 	Gain   float64 `json:"estimated_gain_ms,omitempty"` // of the statements that are accelerated and read it
 
 	meta *catalog.Table
+
+	// While pgaccel runs, which holds copies already.
+	held    int64   // bytes of its copy; 0 where there is none
+	fixed   bool    // a pattern has it copied, whatever is chosen
+	copyMS  float64 // the server's time that its copy would take
+	blocked string  // why it cannot be copied as it is
 }
 
 // left is a column that is not copied.
@@ -58,22 +64,8 @@ const sampleTime = 2 * time.Minute
 // tablesOf describes the tables of a survey, the largest first.
 func tablesOf(ctx context.Context, s *replica.Survey) (all []*table, err error) {
 	for _, meta := range s.Catalog.Tables {
-		t := &table{Name: meta.QualifiedName(), Kind: "table", meta: meta}
-		if meta.Parts != nil {
-			t.Kind = "partitioned"
-		}
-		if _, t.Server, _, err = s.SizeOf(ctx, meta); err != nil {
-			return nil, err
-		}
-		for _, c := range meta.Columns {
-			if c.Unsupported != "" {
-				t.Left = append(t.Left, left{c.Name, c.Unsupported})
-			}
-		}
-		for _, n := range s.Needs(meta) {
-			t.Needs = append(t.Needs, need{Reason: n.Reason, SQL: n.SQL})
-		}
-		if err := t.usageOf(ctx, s.Conn); err != nil {
+		t, err := describe(ctx, s, meta)
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, t)
@@ -86,6 +78,26 @@ func tablesOf(ctx context.Context, s *replica.Survey) (all []*table, err error) 
 		}
 	}
 	return all, nil
+}
+
+// describe says of a table what there is to say without a sample.
+func describe(ctx context.Context, s *replica.Survey, meta *catalog.Table) (t *table, err error) {
+	t = &table{Name: meta.QualifiedName(), Kind: "table", meta: meta}
+	if meta.Parts != nil {
+		t.Kind = "partitioned"
+	}
+	if _, t.Server, _, err = s.SizeOf(ctx, meta); err != nil {
+		return nil, err
+	}
+	for _, c := range meta.Columns {
+		if c.Unsupported != "" {
+			t.Left = append(t.Left, left{c.Name, c.Unsupported})
+		}
+	}
+	for _, n := range s.Needs(meta) {
+		t.Needs = append(t.Needs, need{Reason: n.Reason, SQL: n.SQL})
+	}
+	return t, t.usageOf(ctx, s.Conn)
 }
 
 func (t *table) usageOf(ctx context.Context, conn *pgx.Conn) error {
@@ -108,6 +120,9 @@ const (
 
 // needsMemory is what the table's columns take, changes included.
 func (t *table) needsMemory() int64 {
+	if t.held > 0 {
+		return t.held
+	}
 	n := t.Memory.Bytes
 	if t.Usage.Updates+t.Usage.Deletes > 0 {
 		n += indexBytes * t.Memory.Rows

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type database struct {
 	replicator *replica.Replicator // nil where nothing is copied
 	engine     *engine.Engine      // likewise
 	ready      readiness
+	auto       *auto // nil where nothing is copied
 }
 
 // databases are those that cfg names, the default one first. Nothing is begun yet.
@@ -147,8 +149,11 @@ func (s *Server) startDatabase(d *database) (err error) {
 	if dev := s.device; dev != nil {
 		o.Device, o.DeviceKind, o.Resident, o.Devices = dev.manager, string(dev.kind), dev.resident, dev.status
 	}
+	d.auto = newAuto(d.cfg.Accelerate)
+	o.Choices = d.auto.list
 	d.engine = engine.New(o)
 	d.sessions.Engine = d.engine
+	d.auto.start(s.ctx, d, cmp.Or(cfg.ChooseInterval, chooseEvery))
 	return nil
 }
 
@@ -165,6 +170,9 @@ func (d *database) progress(tell func(replica.Progress)) func(replica.Progress) 
 
 // close gives up what start has begun. Nobody may be served any more.
 func (d *database) close() {
+	if d.auto != nil {
+		d.auto.close()
+	}
 	if d.replicator != nil {
 		d.replicator.Close()
 	}

@@ -2,6 +2,8 @@
 // that fill them, the engines that read them, the proxy in front, and the HTTP side
 // (metrics, health, the console).
 //
+// With auto among the patterns of a database, a goroutine has the tables copied that statements need (auto.go).
+//
 // # Several databases
 //
 // Clients choose a database by the name in their startup message. One that has an entry in Config.Databases goes to that

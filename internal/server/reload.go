@@ -78,7 +78,7 @@ func (s *Server) Reload(cfg Config) error {
 			continue
 		}
 		if texts, there := patterns[d.name]; there {
-			if err := d.replicator.SetPatterns(texts); err != nil {
+			if err := d.auto.reload(d.replicator, texts); err != nil {
 				return err
 			}
 		}

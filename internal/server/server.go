@@ -36,7 +36,7 @@ type Config struct {
 	Listen     []string   // addresses for clients, host:port or the path of a Unix socket
 	HTTP       string     // address for metrics, health and console; "" is off
 	Pprof      bool       // and for profiles of the process
-	Accelerate []string   // table patterns: public.*, sales, !public.secret
+	Accelerate []string   // table patterns: public.*, sales, !public.secret; auto: by what statements need
 	Device     string     // auto, cpu, cuda[:N[,M...]], emu
 	// DeviceMemory is the most bytes of each device's memory to use; 0 is 85 % of
 	// what is free. DeviceWorker is the program that has the device; "" looks for it.
@@ -74,7 +74,9 @@ type Config struct {
 
 	SegmentRows int           // rows of a segment, 0 is the store's own; tests make them small
 	TrialFloor  time.Duration // tests: see engine.Options
-	Eager       bool          // tests: small tables take the paths of large ones, and are indexed
+	// ChooseInterval is the pause between looks at which tables statements need; tests: 0 is a minute.
+	ChooseInterval time.Duration
+	Eager          bool // tests: small tables take the paths of large ones, and are indexed
 }
 
 // Server is a running pgaccel.

@@ -32,7 +32,7 @@ export default {
 					fact("Saved", s.checkpoint_at ? ago(s.checkpoint_at) : "not kept (--data-dir)"), fact("Saves that failed", number(s.checkpoint_failures)));
 				replace(trouble, s.last_error_at && h("p", { class: "warn" }, `The last error, ${clock(s.last_error_at)}: `, s.last_error ?? "its text is shown to members of pg_read_all_stats."));
 				lag.update(time, curves);
-				found.update(tables.filter((t) => t.state !== "refused"));
+				found.update(tables.filter((t) => t.state !== "refused" && t.state !== "left"));
 			},
 			remove: () => lag.remove(),
 		};

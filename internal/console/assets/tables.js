@@ -15,7 +15,7 @@ export default {
 
 function list() {
 	const found = table("Tables", [
-		{ key: "name", title: "Table", wide: true, sort: (t) => t.name, cell: (t) => [h("a", { href: `#/tables/${encodeURIComponent(t.name)}`, "data-key": t.name }, t.name), t.detail && h("p", { class: "why" }, t.detail)] },
+		{ key: "name", title: "Table", wide: true, sort: (t) => t.name, cell: (t) => [h("a", { href: `#/tables/${encodeURIComponent(t.name)}`, "data-key": t.name }, t.name), [t.detail, t.choice].map((text) => text && h("p", { class: "why" }, text))] },
 		{ key: "state", title: "State", sort: (t) => t.state, cell: (t) => stateBadge(t.state) },
 		{ key: "rows", title: "Rows", number: true, sort: (t) => t.rows, cell: (t) => number(t.rows) },
 		{ key: "bytes", title: "Memory", number: true, sort: (t) => t.bytes, cell: (t) => bytes(t.bytes) },
@@ -61,7 +61,7 @@ function columnsOf(name) {
 		async refresh() {
 			const [tables, columns] = await Promise.all([rows("tables"), rows("columns")]);
 			const t = tables.find((r) => r.name === name);
-			replace(head, h("h2", {}, name), t ? h("p", {}, stateBadge(t.state), ` ${number(t.rows)} rows, ${bytes(t.bytes)}, ${number(t.segments)} segments`, t.detail && h("span", { class: "why" }, ` ${t.detail}`)) : empty("There is no such table that this role may see."));
+			replace(head, h("h2", {}, name), t ? h("p", {}, stateBadge(t.state), ` ${number(t.rows)} rows, ${bytes(t.bytes)}, ${number(t.segments)} segments`, [t.detail, t.choice].map((text) => text && h("span", { class: "why" }, ` ${text}`))) : empty("There is no such table that this role may see."));
 			found.update(gather(columns.filter((c) => c.table === name), t?.rows ?? 0));
 		},
 	};
