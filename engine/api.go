@@ -23,6 +23,8 @@ type Decider interface {
 	// name of an accelerated table or of the schema pgaccel. It is a cheap scan for
 	// substrings; false means: relay without a further look.
 	Mentions(sql []byte) bool
+	// Plans reports whether Prepare would parse and plan a text so long that nobody else should wait for it.
+	Plans(sql string, paramOIDs []uint32) bool
 	// Prepare returns what is known of sql. paramOIDs are the parameter types that the
 	// client declared, 0 or missing where it left them to the server. Never nil.
 	// Statements are shared by sessions, immutable, and cached by text.

@@ -194,6 +194,19 @@ func (e *Engine) Prepare(sql string, paramOIDs []uint32) Statement {
 	return e.prepare(sql, paramOIDs, nil)
 }
 
+// plansLong is the least length, in bytes, of a text that Plans has planned aside: shorter ones are within a millisecond or so.
+const plansLong = 512
+
+// Plans implements Decider.
+func (e *Engine) Plans(sql string, paramOIDs []uint32) bool {
+	if len(sql) < plansLong || !selects(sql) || e.cache.Contains(cacheKey(sql, paramOIDs)) {
+		return false
+	}
+	var buf [1024]byte
+	stripped, ok := stripConstants(buf[:0], sql)
+	return !ok || !e.refused.Contains(string(stripped))
+}
+
 // prepare is Prepare. text is sql where that is parsed, else nil.
 func (e *Engine) prepare(sql string, paramOIDs []uint32, text *syntax.Text) *statement {
 	if !selects(sql) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,6 +226,32 @@ func TestConstantsOfAnotherText(t *testing.T) {
 			if candidate := d.Route() == RouteCandidate; candidate != (len(params) == 6) || candidate && !force {
 				t.Errorf("%s, force %v: route %d, %d parameters of the gate", sql, force, d.Route(), len(params))
 			}
+		}
+	}
+}
+
+// TestPlans: a long text that is neither known nor like a refused one is planned aside.
+func TestPlans(t *testing.T) {
+	e := newAheadBench(t).engine
+	long := "SELECT sum(a) FROM t WHERE a > 1" + strings.Repeat(" AND a > 1", plansLong/10)
+	refused := "SELECT sum(b) FROM t WHERE a > 1" + strings.Repeat(" AND a > 1", plansLong/10)
+	for _, c := range []struct {
+		sql          string
+		before, then bool // once it has been prepared
+	}{
+		{"SELECT sum(a) FROM t", false, false},
+		{"UPDATE t SET a = 1 -- " + strings.Repeat("x", plansLong), false, false},
+		{long, true, false},
+		{refused, true, false},
+		{strings.ReplaceAll(refused, "1", "2"), false, false},
+		{strings.ReplaceAll(long, "1", "2"), true, false},
+	} {
+		if got := e.Plans(c.sql, nil); got != c.before {
+			t.Errorf("%.40s: %v at first", c.sql, got)
+		}
+		e.Prepare(c.sql, nil)
+		if got := e.Plans(c.sql, nil); got != c.then {
+			t.Errorf("%.40s: %v then", c.sql, got)
 		}
 	}
 }

@@ -25,6 +25,7 @@
 //	info.go                   what others may see of the session
 //	placeholder.go            what SQL finds in the place of a portal that is answered here
 //	cancel.go                 cancel requests, and sessions that end amid it
+//	planning.go               texts that are planned beside a session, so that no other waits
 //	view.go                   the part that has the server run it over rows from here
 //	shadow.go, implicit.go    the part that has the server answer, and compares
 //	terminate.go              the end: clients are told, statements are cancelled

@@ -318,6 +318,9 @@ func (e *eventSession) settle() {
 			e.fail()
 			return
 		}
+		if p := e.s.takePlanning(); p != nil {
+			e.srv.wg.Go(func() { e.plan(p) })
+		}
 		e.srv.compute(e.s.takeChecks())
 		if a := e.s.takeSpeculation(); a != nil {
 			e.srv.executing.Add(1)
@@ -345,6 +348,9 @@ func (e *eventSession) settle() {
 		used := e.s.client(held)
 		e.flush() // a message that waits may have had something asked before it
 		if used == 0 {
+			if e.s.blocked() {
+				continue
+			}
 			break
 		}
 		client.held = nil
@@ -370,6 +376,18 @@ func (e *eventSession) sendSome() bool {
 func (e *eventSession) sendNext() {
 	e.queued = false
 	e.guarded(e.settle)
+}
+
+func (e *eventSession) plan(p *planning) {
+	st, err := p.run()
+	e.loop.post(func() {
+		if !e.closed {
+			e.guarded(func() {
+				p.planned(st, err)
+				e.settle()
+			})
+		}
+	})
 }
 
 func (e *eventSession) execute(x *execution) {

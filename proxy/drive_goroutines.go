@@ -239,6 +239,9 @@ func (r *twoPumps) settle() {
 			r.fail()
 			return
 		}
+		if p := r.s.takePlanning(); p != nil {
+			p.planned(p.run()) // nobody else waits for it
+		}
 		r.srv.compute(r.s.takeChecks())
 		if x := r.s.takeExecution(); x != nil {
 			r.running.Add(1)

@@ -22,12 +22,13 @@ import (
 type fake struct {
 	word  string // Mentions
 	texts map[string]*fakeStatement
+	aside bool // Plans
 
 	mu       sync.Mutex
 	prepared []string
 }
 
-func newFake() *fake { return &fake{word: "accel", texts: map[string]*fakeStatement{}} }
+func newFake() *fake { return &fake{word: "accel", aside: true, texts: map[string]*fakeStatement{}} }
 
 // add makes the fake answer a text.
 func (f *fake) add(sql string, st *fakeStatement) *fakeStatement {
@@ -36,6 +37,8 @@ func (f *fake) add(sql string, st *fakeStatement) *fakeStatement {
 }
 
 func (f *fake) Mentions(sql []byte) bool { return bytes.Contains(bytes.ToLower(sql), []byte(f.word)) }
+
+func (f *fake) Plans(string, []uint32) bool { return f.aside }
 
 func (f *fake) Prepare(sql string, oids []uint32) engine.Statement {
 	f.mu.Lock()

@@ -16,7 +16,8 @@ import (
 // fuzzEngine takes every text that contains an x; its answers are canned.
 type fuzzEngine struct{ st *fakeStatement }
 
-func (f fuzzEngine) Mentions(sql []byte) bool { return bytes.IndexByte(sql, 'x') >= 0 }
+func (f fuzzEngine) Mentions(sql []byte) bool          { return bytes.IndexByte(sql, 'x') >= 0 }
+func (f fuzzEngine) Plans(sql string, _ []uint32) bool { return len(sql)%2 > 0 }
 func (f fuzzEngine) Prepare(sql string, _ []uint32) engine.Statement {
 	switch {
 	case len(sql) > 0 && sql[0] == 'r':
@@ -87,6 +88,11 @@ func (b *bench) settle(t testing.TB, batch *vector.Batch, err error) {
 	for round := 0; ; round++ {
 		if round > 10_000 {
 			t.Fatal("does not come to rest")
+		}
+		if p := b.s.takePlanning(); p != nil {
+			p.planned(p.run())
+			b.take()
+			continue
 		}
 		if x := b.s.takeExecution(); x != nil {
 			if err != nil {

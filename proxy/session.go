@@ -96,6 +96,7 @@ type session struct {
 	local        *localExecution
 	tx           engine.Transaction
 	execution    *execution // to be started by the driver
+	planning     *planning  // of the client's next message
 	// share draws whether an execution is checked; nil checks none.
 	share    func() bool
 	implicit implicitTransaction
@@ -181,7 +182,7 @@ const (
 
 // blocked reports that client bytes wait for an event of another side.
 func (s *session) blocked() bool {
-	return s.local != nil || s.asking != nil || s.changes.waited || s.implicit.busy() || s.login.waits() && !s.started
+	return s.local != nil || s.asking != nil || s.planning.underWay() || s.changes.waited || s.implicit.busy() || s.login.waits() && !s.started
 }
 
 // stopTracking has everything relayed without a look from here on.
@@ -193,7 +194,7 @@ func (s *session) stopTracking() {
 	if s.local != nil || s.asking != nil || s.implicit.stage != implicitNone && s.implicit.stage != implicitDeclined {
 		s.broken = true
 	}
-	s.asking, s.changes.any, s.changes.waited = nil, false, false
+	s.asking, s.planning, s.changes.any, s.changes.waited = nil, nil, false, false
 	s.abandon()
 	s.opaque, s.started = true, true
 	s.cache.forgetPortals()
@@ -232,6 +233,7 @@ func (s *session) client(b []byte) int {
 		if do == wait {
 			break
 		}
+		s.planning = nil
 		if s.local == nil && s.asking == nil {
 			s.queue.at = nil
 		}

@@ -73,7 +73,7 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 		if !look {
 			return s.relayQuery()
 		}
-		if !whole {
+		if !whole || s.plansAside(queryText(message), nil) {
 			return wait
 		}
 		do := s.query(message, before)
@@ -98,6 +98,9 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			s.watch.forgetNames()
 			s.queue.push(replyParse)
 			return relay
+		}
+		if _, sql, oids, ok := parseBody(message[wire.HeaderLen:]); ok && s.plansAside(sql, oids) {
+			return wait
 		}
 		do := s.parse(message, before)
 		s.inBatch = s.inBatch || do != wait
@@ -270,7 +273,7 @@ func (s *session) query(message []byte, before *[]byte) action {
 	}
 	sql := string(text)
 	began := s.tick()
-	d := s.engine.Prepare(sql, nil).Decide(s.executes(true))
+	d := s.prepare(sql, nil).Decide(s.executes(true))
 	s.record(spanDecide, began)
 	if !d.Listed() {
 		s.watch.query(text)
@@ -379,7 +382,7 @@ func (s *session) parse(message []byte, before *[]byte) action {
 		*before = appendParse(*before, string(name), instead, oids)
 		return swallow
 	}
-	st := s.engine.Prepare(string(sql), oids)
+	st := s.prepare(string(sql), oids)
 	d := st.Decide(s.decides())
 	if d.Route() == engine.RouteView {
 		s.parseView(string(name), d.View(), oids, before)

@@ -35,7 +35,8 @@ var setups = []struct {
 // after its gate.
 type everything struct{ route engine.Route }
 
-func (e everything) Mentions([]byte) bool { return true }
+func (e everything) Mentions([]byte) bool        { return true }
+func (e everything) Plans(string, []uint32) bool { return true }
 func (e everything) Prepare(string, []uint32) engine.Statement {
 	return refusing{&fakeStatement{route: e.route}}
 }
@@ -52,7 +53,8 @@ func (refusing) Execute(context.Context, *engine.Transaction, engine.Gate, []eng
 // answers, wrapped into a transaction or behind a second gate.
 type everySelect struct{}
 
-func (everySelect) Mentions([]byte) bool { return true }
+func (everySelect) Mentions([]byte) bool        { return true }
+func (everySelect) Plans(string, []uint32) bool { return true }
 func (everySelect) Prepare(sql string, _ []uint32) engine.Statement {
 	text := strings.ToLower(strings.TrimSpace(sql))
 	if !strings.HasPrefix(text, "select") || strings.Contains(strings.TrimRight(text, "; "), ";") || strings.Contains(text, "nextval") {

@@ -17,7 +17,7 @@ const (
 
 // maxOperators bounds the operators of a tree, those of a Shared counted again each time that it is read: walks over
 // a tree do. A WITH query that reads the one before it twice doubles them.
-const maxOperators = 200_000
+const maxOperators = 20_000
 
 // call builds a Call, counting.
 func (a *analyzer) call(op plan.Op, t vector.Type, args ...plan.Expr) *plan.Call {
