@@ -18,7 +18,7 @@ import (
 //
 // What keeps us from that, as a VACUUM that somebody has begun, does so for emptyPatience each; then the publication
 // is dropped as it is, for one that stays may fail UPDATEs for good.
-const emptyPatience = time.Second
+const emptyPatience = 500 * time.Millisecond
 
 // dropPublication drops a publication of ours, where there is one.
 func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {

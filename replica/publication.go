@@ -161,7 +161,7 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 	if len(names) == 0 {
 		return nil // partitioned tables without partitions
 	}
-	return pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
+	return e.locking(ctx, len(oids), func(tx pgx.Tx) error {
 		// Somebody else may have put one there; it has to be ours, from now on.
 		if _, err := removeTables(ctx, tx, e.name, oids); err != nil {
 			return err
@@ -182,6 +182,42 @@ func (e *epoch) addTables(ctx context.Context, tables ...*catalog.Table) error {
 	})
 }
 
+const (
+	// lockTogether bounds, in milliseconds, the wait for the lock on one relation while those on others are held. A client that has
+	// that one may wait for these; deadlock_timeout after it has begun to, a second by default, PostgreSQL would end its statement.
+	lockTogether = 200
+	// lockTries is how often that is tried, with lockPause between.
+	lockTries = 12
+	lockPause = 50 * time.Millisecond
+)
+
+// locking runs f, which locks so many relations, in a transaction. Where these are several it lets go of all of them rather than wait long for one. What it
+// does not get so, as a vacuum is at it that only a long wait ends, it waits for at last.
+func (e *epoch) locking(ctx context.Context, relations int, f func(tx pgx.Tx) error) (err error) {
+	for try := 0; relations > 1 && try < lockTries; try++ {
+		err = pgx.BeginFunc(ctx, e.control, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT pg_catalog.set_config('lock_timeout', greatest(1, least($1, s.setting::int / 2))::text, true)
+				FROM pg_catalog.pg_settings s WHERE s.name = 'deadlock_timeout'`, lockTogether); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+		if !isLockTimeout(err) {
+			return err
+		}
+		if err := sleep(ctx, lockPause); err != nil {
+			return err
+		}
+	}
+	return pgx.BeginFunc(ctx, e.control, f)
+}
+
+// isLockTimeout reports whether err says that a lock was not to be had in time.
+func isLockTimeout(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
+}
+
 // dropTable takes a table out of the publication and the registry, as far as it is
 // there.
 func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
@@ -192,7 +228,11 @@ func (e *epoch) dropTable(ctx context.Context, oid uint32) error {
 	// A table that is renamed meanwhile is looked up again: one that stays published
 	// may fail its UPDATEs some day.
 	for range 5 {
-		if _, err := removeTables(ctx, e.control, e.name, relations); err == nil {
+		err := e.locking(ctx, len(relations), func(tx pgx.Tx) error {
+			_, err := removeTables(ctx, tx, e.name, relations)
+			return err
+		})
+		if err == nil {
 			break
 		} else if !isGone(err) {
 			return err
