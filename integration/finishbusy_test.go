@@ -16,7 +16,7 @@ const snapshotFor = 1100 * time.Millisecond
 func TestPostgresJoinsOthersAmidUnrelatedCommits(t *testing.T) {
 	s, direct, proxy := othersStack(t)
 	must(t, direct, "CREATE TABLE away.unrelated (i int); ALTER TABLE away.shop SET (autovacuum_enabled = false)")
-	admin := connect(t, s.direct.url("postgres"))
+	admin, watch := connect(t, s.direct.url("postgres")), connect(t, s.direct.url("postgres"))
 	// The rest takes long enough for what is done amid it.
 	const sql = "SELECT q.*, g.c FROM (SELECT l.city, sum(s.n), count(*) FROM sold s JOIN away.shop l ON l.shop = s.shop GROUP BY l.city) q, (SELECT count(*) AS c FROM generate_series(1, 3000000)) g ORDER BY 1"
 	forwarded := false
@@ -46,9 +46,12 @@ func TestPostgresJoinsOthersAmidUnrelatedCommits(t *testing.T) {
 						time.Sleep(snapshotFor) // until it is tried again
 					}
 					earlier, before := ask(t, direct, sql, p.format), s.queries(t, "partial")
-					done := make(chan answer)
-					go func() { done <- ask(t, proxy, sql, p.format) }()
-					waitActive(t, s, "%generate_series%") // the rest, behind the gate
+					done := make(chan answer, 1)
+					for active := false; !active; { // the rest, behind the gate
+						before = s.queries(t, "partial")
+						go func() { done <- ask(t, proxy, sql, p.format) }()
+						active = activeBefore(t, watch, "%generate_series%", done)
+					}
 					amid := c.amid
 					if c.amid[:6] == "CREATE" {
 						amid = fmt.Sprintf(c.amid, i*10+j)
@@ -73,6 +76,23 @@ func TestPostgresJoinsOthersAmidUnrelatedCommits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// activeBefore waits until a query like pattern is running. It is false where an answer has come before one was seen.
+func activeBefore(t *testing.T, conn *pgconn.PgConn, pattern string, done <-chan answer) bool {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if a := ask(t, conn, "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1", []int16{0}, pattern); len(a.rows) > 0 {
+			return true
+		}
+		select {
+		case <-done:
+			return false
+		default:
+		}
+	}
+	t.Fatalf("no query like %s is running", pattern)
+	return false
 }
 
 // TestPostgresJoinsOthersOnBusyServer has others commit all the time: to what is not copied, which is seen as of the statement.
