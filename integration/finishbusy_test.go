@@ -86,7 +86,7 @@ func TestPostgresJoinsOthersAmidUnrelatedCommits(t *testing.T) {
 // activeBefore waits until a query like pattern is running. It is false where an answer has come before one was seen.
 func activeBefore(t *testing.T, conn *pgconn.PgConn, pattern string, done <-chan answer) bool {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if a := ask(t, conn, "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1", []int16{0}, pattern); len(a.rows) > 0 {
 			return true
 		}

@@ -152,15 +152,7 @@ func openTerminal() (ours, program *os.File, err error) {
 // waitActive waits until the server runs a query like pattern.
 func waitActive(t *testing.T, s *stack, pattern string) {
 	t.Helper()
-	conn := connect(t, s.direct.url("postgres"))
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
-		if a := ask(t, conn, "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1", []int16{0}, pattern); len(a.rows) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("no query like %s is running", pattern)
+	activeBefore(t, connect(t, s.direct.url("postgres")), pattern, nil)
 }
 
 // TestCancelHitsOnlyItsQuery cancels at random moments: an execution is answered

@@ -30,14 +30,14 @@ func (p *planning) run() (st engine.Statement, err error) {
 
 // plansAside reports whether a text that the client has sent is to be planned beside the session first, which is begun then.
 func (s *session) plansAside(sql []byte, oids []uint32) bool {
-	if p := s.planning; p != nil && p.is(string(sql), oids) || !s.engine.Mentions(sql) || !s.engine.Plans(string(sql), oids) {
+	if p := s.planning; p != nil && p.matches(string(sql), oids) || !s.engine.Mentions(sql) || !s.engine.Plans(string(sql), oids) {
 		return false
 	}
 	s.planning = &planning{engine: s.engine, sql: string(sql), oids: oids}
 	return true
 }
 
-func (p *planning) is(sql string, oids []uint32) bool {
+func (p *planning) matches(sql string, oids []uint32) bool {
 	return p.sql == sql && slices.Equal(p.oids, oids)
 }
 
@@ -63,7 +63,7 @@ func (p *planning) planned(st engine.Statement, err error) {
 
 // prepare is the engine's Prepare, unless that has been done beside the session.
 func (s *session) prepare(sql string, oids []uint32) engine.Statement {
-	if p := s.planning; p != nil && p.st != nil && p.is(sql, oids) {
+	if p := s.planning; p != nil && p.st != nil && p.matches(sql, oids) {
 		return p.st
 	}
 	return s.engine.Prepare(sql, oids)

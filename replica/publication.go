@@ -215,7 +215,7 @@ func (e *epoch) locking(ctx context.Context, relations int, f func(tx pgx.Tx) er
 // isLockTimeout reports whether err says that a lock was not to be had in time.
 func isLockTimeout(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "55P03"
+	return errors.As(err, &pg) && pg.Code == "55P03" // lock_not_available
 }
 
 // dropTable takes a table out of the publication and the registry, as far as it is

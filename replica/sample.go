@@ -2,12 +2,10 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -41,8 +39,7 @@ type sampledLeaf struct {
 // leaves asks how large those of a table are. Where one is locked, what VACUUM or ANALYZE saw has to do.
 func (s *Survey) leaves(ctx context.Context, meta *catalog.Table) ([]sampledLeaf, error) {
 	all, err := s.leafSizes(ctx, meta, "pg_catalog.pg_relation_size(c.oid)", "pg_catalog.pg_table_size(c.oid)")
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "55P03" { // lock_not_available
+	if isLockTimeout(err) {
 		const pages = "(c.relpages * pg_catalog.current_setting('block_size')::pg_catalog.int8)"
 		return s.leafSizes(ctx, meta, pages, pages)
 	}
