@@ -109,15 +109,23 @@ const gatherDense = 32
 // one, several at a time.
 const gatherSparse = 4
 
+// prefetchSparse: with fewer than 1/prefetchSparse of the rows wanted the processor does not see
+// by itself which memory comes next.
+const prefetchSparse = 32
+
 func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
 	checkSel(start, sel, c.n)
 	dst = dst[:len(sel)]
 	if len(sel) == 0 {
 		return
 	}
-	if rows := int(sel[len(sel)-1]-sel[0]) + 1; len(sel)*gatherSparse < rows && simd.GatherFORReady() &&
+	rows := int(sel[len(sel)-1]-sel[0]) + 1
+	if len(sel)*gatherSparse < rows && simd.GatherFORReady() &&
 		simd.GatherFOR(dst, c.starts, c.data, c.wide, start, sel) {
 		return
+	}
+	if len(sel)*prefetchSparse < rows {
+		simd.PrefetchFOR(c.starts, c.data, start, sel)
 	}
 	for i := 0; i < len(sel); {
 		b := (start + int(sel[i])) / blockRows

@@ -11,3 +11,8 @@ func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *u
 //
 //go:noescape
 func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64
+
+// prefetchFORAVX2 asks for the headers and the values of rows; starts has the end of the last block, too.
+//
+//go:noescape
+func prefetchFORAVX2(starts *uint32, data *uint32, start int, sel *uint16, n int)

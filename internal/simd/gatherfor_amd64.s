@@ -273,3 +273,35 @@ done:
 	MOVQ          AX, ret+48(FP)
 	VZEROUPPER
 	RET
+
+// func prefetchFORAVX2(starts *uint32, data *uint32, start int, sel *uint16, n int)
+// Requires: MMX+
+TEXT ·prefetchFORAVX2(SB), NOSPLIT, $0-40
+	MOVQ starts+0(FP), AX
+	MOVQ data+8(FP), CX
+	MOVQ start+16(FP), DX
+	MOVQ sel+24(FP), BX
+	MOVQ n+32(FP), SI
+
+row:
+	TESTQ      SI, SI
+	JLE        prefetched
+	MOVWQZX    (BX), DI
+	ADDQ       DX, DI
+	MOVQ       DI, R8
+	SHRQ       $0x07, R8
+	MOVL       (AX)(R8*4), R9
+	MOVL       4(AX)(R8*4), R8
+	PREFETCHT0 (CX)(R9*4)
+	SUBQ       R9, R8
+	ANDQ       $0x7f, DI
+	IMULQ      DI, R8
+	SHRQ       $0x07, R8
+	ADDQ       R9, R8
+	PREFETCHT0 8(CX)(R8*4)
+	ADDQ       $0x02, BX
+	DECQ       SI
+	JMP        row
+
+prefetched:
+	RET

@@ -47,6 +47,9 @@ func gatherFORAVX512(dst *int64, starts *uint32, data *uint32, start int, sel *u
 func gatherFOR64AVX512(dst *int64, starts *uint32, data *uint32, start int, sel *uint16, n int) uint64 {
 	panic("BUG: assembly of another machine")
 }
+func prefetchFORAVX2(starts *uint32, data *uint32, start int, sel *uint16, n int) {
+	panic("BUG: assembly of another machine")
+}
 
 func runStartsAVX512(starts *[8]uint64, lengths *int64, n int) {
 	panic("BUG: assembly of another machine")

@@ -343,6 +343,7 @@ func TestGatherFOR(t *testing.T) {
 					data = append(data, words...)
 				}
 			}
+			starts = slices.Clip(append(starts, uint32(len(data))))
 			data = slices.Clip(append(data, r.Uint32(), r.Uint32()))
 			start := r.IntN(blocks) * BlockRows
 			sel := randomSel(r, min(len(want)-start, 1024))

@@ -11,6 +11,40 @@ func gatherFORKernels() {
 	for _, wide := range []bool{false, true} {
 		gatherFOR(wide)
 	}
+	prefetchFOR()
+}
+
+// prefetchFOR asks for the lines of memory that values of a FOR column lie in. Where in a block a
+// value lies is only known from the block's header, which is not here yet; it is taken to lie
+// where it does if the block's widths are alike.
+func prefetchFOR() {
+	TEXT("prefetchFORAVX2", NOSPLIT, "func(starts *uint32, data *uint32, start int, sel *uint16, n int)")
+	Pragma("noescape")
+	Doc("prefetchFORAVX2 asks for the headers and the values of rows; starts has the end of the last block, too.")
+	starts, data, start := Load(Param("starts"), GP64()), Load(Param("data"), GP64()), Load(Param("start"), GP64())
+	sel, n := Load(Param("sel"), GP64()), Load(Param("n"), GP64())
+	row, block, at, words := GP64(), GP64(), GP64(), GP64()
+	Label("row")
+	TESTQ(n, n)
+	JLE(LabelRef("prefetched"))
+	MOVWQZX(Mem{Base: sel}, row)
+	ADDQ(start, row)
+	MOVQ(row, block)
+	SHRQ(Imm(7), block)
+	MOVL(Mem{Base: starts, Index: block, Scale: 4}, at.As32())
+	MOVL(Mem{Base: starts, Index: block, Scale: 4, Disp: 4}, words.As32())
+	PREFETCHT0(Mem{Base: data, Index: at, Scale: 4})
+	SUBQ(at, words)
+	ANDQ(Imm(127), row)
+	IMULQ(row, words)
+	SHRQ(Imm(7), words)
+	ADDQ(at, words)
+	PREFETCHT0(Mem{Base: data, Index: words, Scale: 4, Disp: 8})
+	ADDQ(Imm(2), sel)
+	DECQ(n)
+	JMP(LabelRef("row"))
+	Label("prefetched")
+	RET()
 }
 
 func gatherFOR(wide bool) {
