@@ -398,22 +398,12 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 			return n, math.MinInt64, math.MaxInt64, err == nil, err
 		}
 	}
-	if !is || len(c.Args) != 2 {
+	if !is {
 		return nil, 0, 0, false, nil
 	}
-	op := c.Op
-	col, isCol := c.Args[0].(plan.Column)
-	k, isConst := c.Args[1].(plan.Const)
-	if !isCol {
-		k, isConst = c.Args[0].(plan.Const)
-		col, isCol = c.Args[1].(plan.Column)
-		op = plan.Flipped[op]
-	}
-	if !isCol || !isConst || k.Null || k.Type().Kind.IsFloat() || col.T.Kind.IsFloat() ||
-		k.Type().Kind.IsString() != col.T.Kind.IsString() || (k.Type().Kind == vector.Numeric) != (col.T.Kind == vector.Numeric) {
-		return nil, 0, 0, false, nil
-	}
-	if !op.IsComparison() {
+	of, k, op, ok := constantComparison(c)
+	col, isCol := of.(plan.Column)
+	if !ok || !isCol || k.Null {
 		return nil, 0, 0, false, nil
 	}
 	if n, err = p.c.column(col); err != nil {
@@ -464,6 +454,28 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 		}
 	}
 	return n, lo, hi, true, nil
+}
+
+// constantComparison recognises a comparison with a constant whose words are in the order of the
+// values, and stand for values of the other side's kind: what is compared, with what, and how.
+func constantComparison(c *plan.Call) (of plan.Expr, k plan.Const, op plan.Op, ok bool) {
+	if !c.Op.IsComparison() || len(c.Args) != 2 {
+		return nil, k, 0, false
+	}
+	of, op = c.Args[0], c.Op
+	if k, ok = c.Args[1].(plan.Const); !ok {
+		if k, ok = c.Args[0].(plan.Const); !ok {
+			return nil, k, 0, false
+		}
+		of, op = c.Args[1], plan.Flipped[op]
+	}
+	return of, k, op, sameWords(of.Type(), k.Type())
+}
+
+// sameWords reports whether values of two types that are compared are so by their words.
+func sameWords(a, b vector.Type) bool {
+	return !a.Kind.IsFloat() && !b.Kind.IsFloat() && a.Kind.IsString() == b.Kind.IsString() &&
+		(a.Kind == vector.Numeric) == (b.Kind == vector.Numeric)
 }
 
 // order puts the steps in the order of their work: conditions that may fail, then

@@ -90,14 +90,12 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 		now = x
 		return v.eval(e)
 	}
-	if ahead := c.tabulateWords(e, n); ahead != nil {
-		at := 0
+	if next := c.tabulateWords(e, n); next != nil {
 		return c.tabulateOver(n, e.T, func(x vector.Value) (vector.Value, error) {
 			if x.Null {
 				return f(x)
 			}
-			r := ahead[at]
-			at++
+			r := next()
 			return r.value, r.err
 		})
 	}
