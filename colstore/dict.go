@@ -342,7 +342,7 @@ func (d *Dict) EachMatch(from, to int64, p *compress.Pattern, m *compress.Matche
 		panic("BUG: codes outside the dictionary")
 	}
 	if packed := min(to, int64(d.first)); from < packed {
-		d.base.eachMatch(int(from), int(packed), m, func(code int, ok bool) { f(int64(code), ok) })
+		d.base.eachMatch(int(from), int(packed), p, m, func(code int, ok bool) { f(int64(code), ok) })
 		from = packed
 	}
 	for ; from < to; from++ {

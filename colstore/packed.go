@@ -3,6 +3,8 @@ package colstore
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
+	"unsafe"
 
 	"pgaccel/compress"
 )
@@ -149,12 +151,46 @@ func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 	}
 }
 
-// matchText is the most text of a block that eachMatch looks through at once.
+// matchText is the most text of a block that eachState looks through at once.
 const matchText = 4096
 
-// eachMatch calls f with whether the strings of codes from..to-1, which are encoded, are matched:
-// the head once, the others from where they leave it.
-func (p *packed) eachMatch(from, to int, m *compress.Matcher, f func(code int, ok bool)) {
+// eachMatch calls f with whether the strings of codes from..to-1, which are encoded, are matched by a pattern, of which m is
+// the Matcher. Those that begin as all that is matched does follow each other.
+func (p *packed) eachMatch(from, to int, pattern *compress.Pattern, m *compress.Matcher, f func(code int, ok bool)) {
+	first, only := pattern.Prefix()
+	if first == "" || p.padded {
+		p.eachState(from, to, m, f)
+		return
+	}
+	begin, end := p.prefixed(from, to, first)
+	for code := from; code < begin; code++ {
+		f(code, false)
+	}
+	if only {
+		for code := begin; code < end; code++ {
+			f(code, true)
+		}
+	} else {
+		p.eachState(begin, end, m, f)
+	}
+	for code := end; code < to; code++ {
+		f(code, false)
+	}
+}
+
+// prefixed returns which of the codes from..to-1 are of strings with a prefix, where trailing blanks are as other bytes.
+func (p *packed) prefixed(from, to int, prefix string) (begin, end int) {
+	var room [256]byte
+	at := func(code int) string {
+		b := p.append(room[:0], uint32(code))
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	begin = bisect(from, to, func(code int) bool { return at(code) >= prefix })
+	return begin, bisect(begin, to, func(code int) bool { return !strings.HasPrefix(at(code), prefix) })
+}
+
+// eachState is eachMatch by the automaton alone.
+func (p *packed) eachState(from, to int, m *compress.Matcher, f func(code int, ok bool)) {
 	var found [matchText / 64]uint64
 	for first := from / blockStrings * blockStrings; first < to; first += blockStrings {
 		b := p.block(first / blockStrings)

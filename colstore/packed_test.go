@@ -122,7 +122,8 @@ func TestPacked(t *testing.T) {
 // matchPacked compares what encoded strings are matched by with what they are as they were.
 func matchPacked(t *testing.T, p *packed, want [][]byte) {
 	s := string(want[len(want)/2])
-	for _, literals := range [][]string{{"", ""}, {s[:min(len(s), 3)], ""}, {"", "s", ""}, {"", "e", "e", ""}, {"", s[len(s)/2:]}, {s[:len(s)/3], s[len(s)/2:]}} {
+	for _, literals := range [][]string{{"", ""}, {s[:min(len(s), 3)], ""}, {"", "s", ""}, {"", "e", "e", ""}, {"", s[len(s)/2:]}, {s[:len(s)/3], s[len(s)/2:]},
+		{s, ""}, {s, s}, {s[:len(s)/2], "", ""}, {string(want[0]), ""}, {string(want[len(want)-1]), "", ""}, {"\x00", ""}, {"\xff", ""}} {
 		pattern := compress.NewPattern(literals)
 		if pattern == nil {
 			continue // too long
@@ -131,7 +132,7 @@ func matchPacked(t *testing.T, p *packed, want [][]byte) {
 		for _, from := range packedSizes {
 			to := min(from*2+3, len(want))
 			next := min(from, to)
-			p.eachMatch(next, to, m, func(code int, ok bool) {
+			p.eachMatch(next, to, pattern, m, func(code int, ok bool) {
 				if code != next || ok != pattern.Match(want[code]) {
 					t.Fatalf("eachMatch: %q in string %d, %q: %v, want string %d", literals, code, want[code], ok, next)
 				}
@@ -252,12 +253,16 @@ func checkGrown(t *testing.T, d *Dict, n int, form func(i int) string) {
 	if next != min(int64(d.Len()), int64(n)+10) {
 		t.Errorf("Each ended with %d of %d", next, d.Len())
 	}
-	pattern := compress.NewPattern([]string{"", "7", ""})
-	if m := d.Matcher(pattern); m != nil {
+	for _, literals := range [][]string{{"", "7", ""}, {form(n + 3), ""}} {
+		pattern := compress.NewPattern(literals)
+		m := d.Matcher(pattern)
+		if m == nil {
+			break // not encoded
+		}
 		next := int64(max(n-3, 0)) // over the edge between those that are packed and the others
 		d.EachMatch(next, int64(d.Len()), pattern, m, func(code int64, ok bool) {
-			if code != next || ok != strings.Contains(form(int(code)), "7") {
-				t.Errorf("string %d, %q: matched %v, want string %d", code, form(int(code)), ok, next)
+			if s := form(int(code)); code != next || ok != pattern.Match([]byte(s)) {
+				t.Errorf("string %d, %q: %q matched %v, want string %d", code, s, literals, ok, next)
 			}
 			next++
 		})

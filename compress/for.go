@@ -119,7 +119,7 @@ func (c *forColumn) Gather(dst []int64, start int, sel []uint16) {
 	if len(sel) == 0 {
 		return
 	}
-	rows := int(sel[len(sel)-1]-sel[0]) + 1
+	rows := max(int(sel[len(sel)-1]-sel[0])+1, blockRows)
 	if len(sel)*gatherSparse < rows && simd.GatherFORReady() &&
 		simd.GatherFOR(dst, c.starts, c.data, c.wide, start, sel) {
 		return

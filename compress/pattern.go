@@ -2,6 +2,7 @@ package compress
 
 import (
 	"math/bits"
+	"strings"
 
 	"pgaccel/internal/simd"
 )
@@ -13,6 +14,8 @@ import (
 type Pattern struct {
 	next   [][256]uint8 // by state and byte; 0 is where it begins
 	accept []bool       // by state at the end
+	first  string       // what all that is matched begins with
+	only   bool         // nothing more is asked
 }
 
 // patternStates is how many states an automaton over codes has room for, half of them for the
@@ -29,7 +32,8 @@ func NewPattern(literals []string) *Pattern {
 	if len(literals) < 2 || n > patternStates/2 {
 		return nil
 	}
-	p := &Pattern{next: make([][256]uint8, n), accept: make([]bool, n)}
+	p := &Pattern{next: make([][256]uint8, n), accept: make([]bool, n), first: literals[0],
+		only: len(strings.Join(literals, "")) == len(literals[0])}
 	dead, at := uint8(n-1), 0
 	for i := range 256 {
 		p.next[dead][i] = dead
@@ -75,6 +79,9 @@ func (p *Pattern) search(at int, l string) {
 		from[l[i]] = uint8(at + i + 1)
 	}
 }
+
+// Prefix returns what all that is matched begins with; only: all that begins so is matched.
+func (p *Pattern) Prefix() (first string, only bool) { return p.first, p.only }
 
 // Match reports whether s is matched.
 func (p *Pattern) Match(s []byte) bool {

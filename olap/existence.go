@@ -34,10 +34,14 @@ type keySet struct {
 	count atomic.Int64 // rows
 }
 
-// tile implements sink. Neighbours often have keys of one word, as the lines of an order do; and most
-// keys are there already, so that the word is only read.
+// tile implements sink.
 func (s *keySet) tile(w *worker) {
 	v := w.eval(s.key)
+	s.count.Add(int64(len(v.v)))
+	if v.nulls == nil && farApart(v.v) {
+		s.random(v.v, w.next)
+		return
+	}
 	at, marks := uint64(0), uint64(0) // what is to be marked of a word
 	for i, k := range v.v {
 		if v.nulls != nil && v.nulls[i] != 0 {
@@ -51,9 +55,28 @@ func (s *keySet) tile(w *worker) {
 		marks |= 1 << (place & 63)
 	}
 	s.mark(at, marks)
-	s.count.Add(int64(len(v.v)))
 }
 
+// farApart reports whether neighbours among keys seem to be of different words: those of the lines of an order are not.
+func farApart(keys []int64) bool {
+	return uint64(max(keys[0], keys[len(keys)-1])-min(keys[0], keys[len(keys)-1])) > 64*uint64(len(keys))
+}
+
+// random is tile for keys in no order, most of which are there already: those that are not are found without a branch.
+func (s *keySet) random(keys []int64, missing []uint16) {
+	n, lo, bits := 0, s.key.lo, s.bits
+	for i, k := range keys {
+		place := uint64(k - lo)
+		missing[n&(tileRows-1)] = uint16(i)
+		n += int(^atomic.LoadUint64(&bits[place>>6]) >> (place & 63) & 1)
+	}
+	for _, i := range missing[:n] {
+		place := uint64(keys[i] - lo)
+		s.mark(place>>6, 1<<(place&63))
+	}
+}
+
+// mark sets bits of a word, which are there already more often than not.
 func (s *keySet) mark(at, marks uint64) {
 	if atomic.LoadUint64(&s.bits[at])&marks != marks {
 		atomic.OrUint64(&s.bits[at], marks)
