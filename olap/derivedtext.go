@@ -11,7 +11,8 @@ import (
 
 // A function of a large dictionary that has few results (the first digits of a phone, the host of a
 // URL) is computed once for all that a statement computes of it: conditions, keys and other stars
-// (TPC-H Q22 has one three times). What is above it is then computed of its results.
+// (TPC-H Q22 has one three times). What is above it is then computed of its results. So is a condition, which a
+// core (reduce) and what it is a core of may both have, or two tables that are joined to the same column (transfer).
 
 // derivedSample is how many strings tell whether a function has few results, derivedFew how many of
 // them few are.
@@ -34,10 +35,10 @@ type derivedText struct {
 	n        node
 }
 
-// derived is tabulateDict of a call whose result is text, unless the statement has it already.
+// derived is tabulateDict of a condition, or of a call whose result is text, unless the statement has it already.
 func (c *compiler) derived(arg *node, leaf plan.Expr, e *plan.Call) (*node, error) {
 	all := c.p.x.opt.derived
-	if all == nil || arg.dict.src == nil || !e.T.Kind.IsString() || e.Op != plan.OpFunc {
+	if all == nil || arg.dict.src == nil || e.T.Kind != vector.Bool && (!e.T.Kind.IsString() || e.Op != plan.OpFunc) {
 		return c.tabulateDict(arg, e)
 	}
 	key := derivedText{src: arg.dict.src, call: without(e, leaf, leaf.Type()), lo: arg.lo, nullable: arg.nullable}
@@ -79,8 +80,11 @@ func (all *derivedTexts) add(d derivedText) {
 // overArgument returns n over arg, with a dictionary that is the star's own: what it finds out of its
 // order is not shared.
 func (c *compiler) overArgument(n *node, arg *node) *node {
-	d := *n.dict
-	n.dict, n.args, n.risky = &d, []*node{arg}, arg.risky || n.tab.Faults != nil || n.tab.OnNullFault
+	if n.dict != nil {
+		d := *n.dict
+		n.dict = &d
+	}
+	n.args, n.risky = []*node{arg}, arg.risky || n.tab.Faults != nil || n.tab.OnNullFault
 	return c.add(n)
 }
 

@@ -68,21 +68,30 @@ func (x *execution) restrictBy(t int, j plan.StarJoin) {
 // transfer passes conditions of joined tables on to columns that a condition says are equal to those that the tables
 // are joined to: of the nations of one region, which suppliers are joined to, by c_nationkey = s_nationkey to
 // customers. Such a table, and what it is joined to, is joined to the other column, too.
+//
+// So are columns equal by which a table is joined by several: of the parts of one name, which lines are joined to by
+// l_partkey, by l_partkey = ps_partkey to what suppliers have.
 func (x *execution) transfer() error {
 	for again := true; again; {
 		again = false
+		pass := func(to, from plan.Expr) bool {
+			a, okA := to.(plan.Column)
+			b, okB := from.(plan.Column)
+			return okA && okB && a.Table != b.Table && a.T == b.T && x.transferTo(a, b)
+		}
 		for _, e := range x.q.Filter {
 			c, ok := e.(*plan.Call)
-			if !ok || c.Op != plan.OpEq {
-				continue
+			again = again || ok && c.Op == plan.OpEq && (pass(c.Args[0], c.Args[1]) || pass(c.Args[1], c.Args[0]))
+		}
+		for _, j := range x.q.Joins {
+			for i, k := range j.Key {
+				of := x.q.Tables[j.Table]
+				again = again || len(j.Key) > 1 && of.Relation == nil && pass(plan.Column{Table: j.Table, Column: k, T: of.Meta.Columns[k].Type}, j.Outer[i])
 			}
-			a, okA := c.Args[0].(plan.Column)
-			b, okB := c.Args[1].(plan.Column)
-			if okA && okB && a.Table != b.Table && a.T == b.T && (x.transferTo(a, b) || x.transferTo(b, a)) {
-				again = true
-				if err := x.arrange(); err != nil {
-					return err
-				}
+		}
+		if again {
+			if err := x.arrange(); err != nil {
+				return err
 			}
 		}
 	}
@@ -140,7 +149,7 @@ func (x *execution) copyBelow(t int, to plan.Column, rows int) bool {
 		at[u] = len(q.Tables)
 		q.Tables = append(q.Tables, x.q.Tables[u])
 	}
-	if coreShare*below > rows && !x.opt.Eager {
+	if filteredShare*below > rows && !x.opt.Eager {
 		return false
 	}
 	copied := func(e plan.Expr) plan.Expr {
