@@ -219,9 +219,12 @@ func (s *groups) open() {
 	case groupDense:
 		s.resize(int(s.by.pack.card))
 	default:
-		s.openTable(int(min(s.by.expect, 1<<12)))
+		s.openTable(int(min(s.by.expect/float64(s.g.p.x.opt.Workers), openGroups)))
 	}
 }
+
+// openGroups bounds the groups that a table begins with room for: a megabyte, with their states.
+const openGroups = 1 << 14
 
 func (s *groups) openTable(capacity int) {
 	s.table = newWordTable(s.by.pack.words, capacity)

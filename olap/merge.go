@@ -223,11 +223,11 @@ func (by *grouping) mergeParts(open []*groups) error {
 	return x.each(parts, func(p int) error {
 		s := by.newGroups()
 		by.done[p] = s
-		most := 0
+		most, sum := 0, 0
 		for t := range open {
-			most = max(most, len(members[t][p]))
+			most, sum = max(most, len(members[t][p])), sum+len(members[t][p])
 		}
-		s.openTable(most)
+		s.openTable(min(2*most, sum))
 		var keys []uint64
 		var to []uint32
 		for t, from := range open {
