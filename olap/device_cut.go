@@ -129,6 +129,8 @@ func (p *pipeline) selectCut(code *orderCode, rows int64) *radixSelect {
 	by := &grouping{g: g, all: true, pack: newPacker(), how: groupSingle, expect: 1}
 	g.bases, g.sets = []*grouping{by}, []*grouping{by}
 	s := g.newRadixSelect(by, 0)
+	s.step = cutStep
+	s.next(by.expect)
 	s.wants = func(n int64) []int64 {
 		if n < rows {
 			return nil

@@ -19,8 +19,9 @@ import (
 var radixCounters int64 = 1 << 18
 
 const (
-	// radixStep is how many bits a pass decides at most.
-	radixStep = 16
+	// radixStep is how many bits a pass decides at most, cutStep where a few thousand values are as good as the one that is
+	// wanted: the processor has less to take.
+	radixStep, cutStep = 16, 10
 	// radixAlone is up to how many groups a pass may count rows of other groups' buckets, too.
 	radixAlone = 16
 )
@@ -38,6 +39,7 @@ type radixSelect struct {
 	sizes  []int64
 	number []uint64 // by group: what its digits make
 
+	step          uint // bits that a pass decides at most
 	before, shift uint // bits that are not known before the pass, and after it
 	open          map[radixBucket][]radixPlace
 	rows          int64 // in buckets that are open
@@ -58,7 +60,7 @@ type radixPlace struct {
 // newRadixSelect returns the selection for an accumulator of a grouping, before its first pass.
 func (g *grouper) newRadixSelect(by *grouping, acc int) *radixSelect {
 	a := g.accs[acc].arg
-	s := &radixSelect{g: g, by: by, acc: acc, before: uint(bits.Len64(uint64(a.hi) - uint64(a.lo)))}
+	s := &radixSelect{g: g, by: by, acc: acc, step: radixStep, before: uint(bits.Len64(uint64(a.hi) - uint64(a.lo)))}
 	s.wants = func(n int64) []int64 { return g.placesOf(acc, n) }
 	s.next(by.expect)
 	return s
@@ -66,7 +68,7 @@ func (g *grouper) newRadixSelect(by *grouping, acc int) *radixSelect {
 
 // next sets how many bits a pass leaves, for so many buckets.
 func (s *radixSelect) next(buckets float64) {
-	step := min(max(math.Log2(float64(radixCounters)/max(buckets, 1)), 4), radixStep)
+	step := min(max(math.Log2(float64(radixCounters)/max(buckets, 1)), 4), float64(s.step))
 	s.shift = s.before - min(uint(step), s.before)
 }
 
@@ -214,7 +216,7 @@ func (s *radixSelect) take(groups *groups, r *program.Result, digits []deviceDig
 			s.open[in] = append(s.open[in], radixPlace{p.at, p.rank - before})
 		}
 	}
-	if s.before = s.shift; s.rows <= radixCounters {
+	if s.before = s.shift; s.rows <= radixCounters && s.step == radixStep {
 		s.shift = 0
 	} else {
 		s.next(float64(len(s.open)))
