@@ -51,11 +51,11 @@ func (d *dev) setBytes() int64 { return buffersMax * roundUp(d.bufferSize()) }
 
 // enter waits for a stream and, where columns stream through, for buffers before: who waits for them
 // is not in the way of who needs none.
-func (j *job) enter(opt RunOptions, patience time.Duration) (stream int, leave func(), err error) {
+func (j *job) enter(opt RunOptions, maxWait time.Duration) (stream int, leave func(), err error) {
 	d := j.d
 	n := -1
 	if j.explicit {
-		if n, err = d.setQueue.enter(j.ctx, opt.Caller, patience); err != nil {
+		if n, err = d.setQueue.enter(j.ctx, opt.Caller, maxWait); err != nil {
 			return 0, nil, err
 		}
 		j.set = d.sets[n]
@@ -66,7 +66,7 @@ func (j *job) enter(opt RunOptions, patience time.Duration) (stream int, leave f
 			d.setQueue.leave(n, time.Since(start))
 		}
 	}
-	if stream, err = d.queue.enter(j.ctx, opt.Caller, patience); err != nil {
+	if stream, err = d.queue.enter(j.ctx, opt.Caller, maxWait); err != nil {
 		give()
 		return 0, nil, err
 	}

@@ -66,17 +66,17 @@ func (j *job) rides(q *program.Query, list []uint32) bool {
 
 // ride computes the segments in list together with other queries, or alone where there is none.
 // errAlone: it did not come to that, or the lap failed, maybe for another's fault.
-func (j *job) ride(q *program.Query, list []uint32, opt RunOptions, patience time.Duration) (*program.Result, error) {
+func (j *job) ride(q *program.Query, list []uint32, opt RunOptions, maxWait time.Duration) (*program.Result, error) {
 	r := newRider(j, q, list)
 	c, leads := j.d.convoys.board(r)
 	if !leads {
 		var err error
-		if leads, err = r.wait(c, patience); err != nil {
+		if leads, err = r.wait(c, maxWait); err != nil {
 			return nil, err
 		}
 	}
 	if leads {
-		if result, alone, err := r.lead(c, opt, patience); alone {
+		if result, alone, err := r.lead(c, opt, maxWait); alone {
 			return result, err
 		}
 	}
@@ -130,15 +130,15 @@ func (cs *convoys) board(r *rider) (c *convoy, leads bool) {
 }
 
 // wait returns when the query has ridden, or is to lead. errAlone: it has waited for the lap under
-// way for longer than it has patience, and than the last one took: elsewhere a scan is no shorter.
-func (r *rider) wait(c *convoy, patience time.Duration) (leads bool, err error) {
+// way for longer than its limit, and than the last one took: elsewhere a scan is no shorter.
+func (r *rider) wait(c *convoy, maxWait time.Duration) (leads bool, err error) {
 	cs := &r.j.d.convoys
 	var late <-chan time.Time
-	if patience >= 0 {
+	if maxWait >= 0 {
 		cs.mu.Lock()
-		patience = max(patience, c.took, time.Millisecond)
+		maxWait = max(maxWait, c.took, time.Millisecond)
 		cs.mu.Unlock()
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(maxWait)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -169,11 +169,11 @@ func (r *rider) wait(c *convoy, patience time.Duration) (leads bool, err error) 
 }
 
 // lead computes a lap. alone: without others, the result is not the rider's.
-func (r *rider) lead(c *convoy, opt RunOptions, patience time.Duration) (result *program.Result, alone bool, err error) {
+func (r *rider) lead(c *convoy, opt RunOptions, maxWait time.Duration) (result *program.Result, alone bool, err error) {
 	d := r.j.d
 	defer d.convoys.next(c)
 	d.convoys.gather(r.j.ctx, c)
-	stream, leave, err := r.j.enter(opt, patience)
+	stream, leave, err := r.j.enter(opt, maxWait)
 	if err != nil {
 		return nil, true, err
 	}

@@ -232,7 +232,7 @@ func lapErrors(t *testing.T, m *Manager, queries ...*program.Query) []error {
 	var riders []*rider
 	for _, q := range queries {
 		j := &job{d: d, ctx: context.Background(), explicit: true}
-		if err := j.compile(q, false, anyPatience); err != nil {
+		if err := j.compile(q, false, anyWait); err != nil {
 			t.Fatal(err)
 		}
 		list := m.formats.surviving(q, m.formats.of(q))
@@ -613,11 +613,11 @@ func TestConvoyDetach(t *testing.T) {
 	}
 }
 
-// TestConvoyPatience has queries without RunOptions.Wait not wait for a lap longer than they may,
+// TestConvoyMaxWait has queries without RunOptions.Wait not wait for a lap longer than they may,
 // and none wait where nobody is to share anything.
-func TestConvoyPatience(t *testing.T) {
+func TestConvoyMaxWait(t *testing.T) {
 	r := rand.New(rand.NewPCG(38, 38))
-	m, _, hold, waits, release, fact, _ := convoyOf(t, r, Options{Streams: 1, Patience: time.Millisecond})
+	m, _, hold, waits, release, fact, _ := convoyOf(t, r, Options{Streams: 1, MaxWait: time.Millisecond})
 	queries := wide(r, fact, 3)
 	for _, q := range queries {
 		if err := compare(m, q); err != nil {

@@ -39,9 +39,9 @@ type RunOptions struct {
 // compiling is how long kernels may be compiled.
 func (o *RunOptions) compiling() time.Duration {
 	if o.Wait {
-		return anyPatience
+		return anyWait
 	}
-	return loadPatience
+	return loadWait
 }
 
 // Blocking returns a Runner whose kernels are waited for, and turns at it, whatever queries say.

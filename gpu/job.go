@@ -103,28 +103,28 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 	if err := j.compile(q, false, opt.compiling()); err != nil {
 		return nil, err
 	}
-	patience := j.d.m.opt.Patience
+	maxWait := j.d.m.opt.MaxWait
 	if opt.Wait {
-		patience = -1
+		maxWait = -1
 	}
 	j.explicit = !j.fits()
 	if j.rides(q, list) {
-		if r, err := j.ride(q, list, opt, patience); err != errAlone {
+		if r, err := j.ride(q, list, opt, maxWait); err != errAlone {
 			return r, err
 		}
 	}
-	r, err := j.inTurn(q, list, opt, patience)
+	r, err := j.inTurn(q, list, opt, maxWait)
 	if err == errNoRoom {
 		// What others have pinned. Buffers are waited for with nothing in hand.
 		j.explicit = true
-		r, err = j.inTurn(q, list, opt, patience)
+		r, err = j.inTurn(q, list, opt, maxWait)
 	}
 	return r, err
 }
 
 // inTurn computes the segments in list when it is the query's turn.
-func (j *job) inTurn(q *program.Query, list []uint32, opt RunOptions, patience time.Duration) (*program.Result, error) {
-	stream, leave, err := j.enter(opt, patience)
+func (j *job) inTurn(q *program.Query, list []uint32, opt RunOptions, maxWait time.Duration) (*program.Result, error) {
+	stream, leave, err := j.enter(opt, maxWait)
 	if err != nil {
 		return nil, err
 	}
@@ -223,28 +223,28 @@ func (j *job) fits() bool {
 }
 
 // compile sees to the kernels of q; with all, also of lookups that are there already.
-func (j *job) compile(q *program.Query, all bool, patience time.Duration) error {
+func (j *job) compile(q *program.Query, all bool, maxWait time.Duration) error {
 	j.kernels = j.kernels[:0]
 	if err := j.collect(q, all); err != nil {
 		return err
 	}
-	module := func(patience time.Duration) (err error) {
+	module := func(maxWait time.Duration) (err error) {
 		first := error(nil)
-		if j.lanes, err = j.d.transcode(j.ctx, patience); err != nil {
+		if j.lanes, err = j.d.transcode(j.ctx, maxWait); err != nil {
 			first = err
 		}
 		for i := range j.kernels {
 			k := &j.kernels[i]
-			if k.module, err = j.d.modules.get(j.ctx, j.d, &k.shape.g.Source, patience); err != nil && (first == nil || first == ErrCompiling) {
+			if k.module, err = j.d.modules.get(j.ctx, j.d, &k.shape.g.Source, maxWait); err != nil && (first == nil || first == ErrCompiling) {
 				first = err
 			}
 		}
 		return first
 	}
-	err := module(noPatience) // all begin to be compiled
-	if err == ErrCompiling && patience > 0 {
+	err := module(noWait) // all begin to be compiled
+	if err == ErrCompiling && maxWait > 0 {
 		began := time.Now()
-		err = module(patience)
+		err = module(maxWait)
 		j.stats.Compile += time.Since(began)
 	}
 	return err

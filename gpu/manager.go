@@ -28,10 +28,10 @@ type Options struct {
 	// and all where File is nil, is sent to the executor.
 	File   *os.File
 	Offset func(mem []byte) (off int64, ok bool)
-	// Patience is how long a query without RunOptions.Wait waits for a stream before the
+	// MaxWait is how long a query without RunOptions.Wait waits for a stream before the
 	// processor is to answer, and besides, for a scan of its table to end that others share, at least
 	// as long as the last one took. 0: 20 ms.
-	Patience time.Duration
+	MaxWait time.Duration
 	// Streams is how many queries a device computes at once, at most those that are not for copies.
 	// 0: 4.
 	Streams int
@@ -126,7 +126,7 @@ func New(opt Options) *Manager {
 	if opt.Log == nil {
 		opt.Log = slog.Default()
 	}
-	opt.Patience = cmp.Or(opt.Patience, 20*time.Millisecond)
+	opt.MaxWait = cmp.Or(opt.MaxWait, 20*time.Millisecond)
 	if opt.Streams <= 0 {
 		opt.Streams = 4
 	}
@@ -210,7 +210,7 @@ func (m *Manager) Attach(ex device.Executor) error {
 
 // warm compiles what queries will need, one kernel after the other.
 func (d *dev) warm(known []*device.Source) {
-	_, err := d.transcode(d.alive, anyPatience)
+	_, err := d.transcode(d.alive, anyWait)
 	for _, k := range known {
 		if err != nil || d.alive.Err() != nil {
 			return
@@ -339,7 +339,7 @@ func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 	for _, d := range s.devs {
 		j := &job{d: d, ctx: s.alive}
 		if !ahead {
-			err = cmp.Or(err, j.compile(q, false, noPatience))
+			err = cmp.Or(err, j.compile(q, false, noWait))
 			continue
 		}
 		err = cmp.Or(err, j.collect(q, false))
@@ -477,8 +477,8 @@ func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, 
 }
 
 // transcode is the module that makes device lanes.
-func (d *dev) transcode(ctx context.Context, patience time.Duration) (device.Module, error) {
-	return d.modules.get(ctx, d, transcodeSource(), patience)
+func (d *dev) transcode(ctx context.Context, maxWait time.Duration) (device.Module, error) {
+	return d.modules.get(ctx, d, transcodeSource(), maxWait)
 }
 
 var transcodeSource = sync.OnceValue(func() *device.Source {

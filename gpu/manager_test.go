@@ -503,7 +503,7 @@ func TestBusy(t *testing.T) {
 		}
 		return nil
 	}
-	m := newManager(t, Options{Memory: 64 << 20, Streams: 1, Patience: time.Millisecond}, f)
+	m := newManager(t, Options{Memory: 64 << 20, Streams: 1, MaxWait: time.Millisecond}, f)
 	fact, dim := testTables(r, nil)
 	q := testShapes[0](r, fact, dim)
 	if err := compare(m, q); err != nil {

@@ -34,9 +34,9 @@ func newQueue(streams int) *queue {
 	return q
 }
 
-// enter waits for a stream. Where patience is not negative, a query that would wait longer by
+// enter waits for a stream. Where maxWait is not negative, a query that would wait longer by
 // what others took gets ErrBusy at once, and one that did wait so long then.
-func (q *queue) enter(ctx context.Context, caller uint64, patience time.Duration) (int, error) {
+func (q *queue) enter(ctx context.Context, caller uint64, maxWait time.Duration) (int, error) {
 	q.mu.Lock()
 	if q.closed != nil {
 		defer q.mu.Unlock()
@@ -48,7 +48,7 @@ func (q *queue) enter(ctx context.Context, caller uint64, patience time.Duration
 		q.mu.Unlock()
 		return s, nil
 	}
-	if patience >= 0 && q.expect() > patience {
+	if maxWait >= 0 && q.expect() > maxWait {
 		q.mu.Unlock()
 		return 0, ErrBusy
 	}
@@ -65,8 +65,8 @@ func (q *queue) enter(ctx context.Context, caller uint64, patience time.Duration
 	q.mu.Unlock()
 
 	var late <-chan time.Time
-	if patience >= 0 {
-		timer := time.NewTimer(max(patience, time.Millisecond))
+	if maxWait >= 0 {
+		timer := time.NewTimer(max(maxWait, time.Millisecond))
 		defer timer.Stop()
 		late = timer.C
 	}

@@ -113,11 +113,11 @@ func TestQueueRace(t *testing.T) {
 				if i%5 == 0 {
 					go cancel()
 				}
-				patience := time.Duration(-1)
+				maxWait := time.Duration(-1)
 				if i%7 == 0 {
-					patience = time.Duration(i) * time.Microsecond
+					maxWait = time.Duration(i) * time.Microsecond
 				}
-				if s, err := q.enter(ctx, uint64(g%4), patience); err == nil {
+				if s, err := q.enter(ctx, uint64(g%4), maxWait); err == nil {
 					mu.Lock()
 					if held[s] {
 						t.Errorf("stream %d twice", s)

@@ -136,17 +136,17 @@ type module struct {
 }
 
 // How long a kernel is waited for since it began to be compiled. An image that an earlier process has
-// compiled is loaded in less than loadPatience.
+// compiled is loaded in less than loadWait.
 const (
-	noPatience   = time.Duration(0)
-	loadPatience = 10 * time.Millisecond
-	anyPatience  = time.Duration(math.MaxInt64)
+	noWait   = time.Duration(0)
+	loadWait = 10 * time.Millisecond
+	anyWait  = time.Duration(math.MaxInt64)
 )
 
 // get returns a compiled source. Where it is not compiled it begins to be, in the background:
-// ErrCompiling, unless it is within the patience. A source that did not compile is not tried
+// ErrCompiling, unless it is within the limit. A source that did not compile is not tried
 // again; other failures are.
-func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, patience time.Duration) (device.Module, error) {
+func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, maxWait time.Duration) (device.Module, error) {
 	ms.mu.Lock()
 	m := ms.byName[s.Name]
 	if m == nil {
@@ -168,7 +168,7 @@ func (ms *modules) get(ctx context.Context, d *dev, s *device.Source, patience t
 		}
 	}
 	ms.mu.Unlock()
-	if left := patience - time.Since(m.began); left > 0 {
+	if left := maxWait - time.Since(m.began); left > 0 {
 		end := time.NewTimer(left)
 		defer end.Stop()
 		select {

@@ -76,7 +76,7 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 	}
 	c := &collector{p: p, nodes: nodes, cut: at}
 	if at.rows > 0 && len(at.order) > 0 {
-		if c.better, err = p.goodness(nodes[at.keys]); err != nil {
+		if c.better, err = p.normalized(nodes[at.keys]); err != nil {
 			return nil, err
 		}
 		p.top = p.topScan(nodes, at)
@@ -101,9 +101,9 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 	return c.join()
 }
 
-// goodness returns the node whose values, ascending, stand in the order of key;
+// normalized returns the node whose values, ascending, stand in the order of key;
 // direction and nulls are applied in tile.
-func (p *pipeline) goodness(key *node) (*node, error) {
+func (p *pipeline) normalized(key *node) (*node, error) {
 	switch {
 	case key.dict != nil:
 		ranks, err := key.dict.rank(key.t.Collation)

@@ -90,7 +90,7 @@ func (p *pipeline) orderDigit(key *node, o plan.Order) *node {
 	if !key.ranked(c) {
 		return nil
 	}
-	d, err := p.goodness(key)
+	d, err := p.normalized(key)
 	if err != nil {
 		return nil
 	}

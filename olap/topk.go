@@ -29,11 +29,11 @@ func (o *overview) first() error {
 		if err != nil {
 			return err
 		}
-		good, slack, err := c.goodness(o.x, k)
-		if good == nil || err != nil {
+		keys, slack, err := c.normalized(o.x, k)
+		if keys == nil || err != nil {
 			return err
 		}
-		bound := o.x.nthGood(good, tied, need-len(sure)-1)
+		bound := o.x.nthKey(keys, tied, need-len(sure)-1)
 		if slack > 0 {
 			if bound > math.MaxInt64-slack {
 				return nil
@@ -43,7 +43,7 @@ func (o *overview) first() error {
 		sures, ties := make([][]uint32, chunksOf(len(tied))), make([][]uint32, chunksOf(len(tied)))
 		o.x.chunksSideBySide(len(tied), func(c, from, to int) {
 			for _, at := range tied[from:to] {
-				switch g := good[at]; {
+				switch g := keys[at]; {
 				case g < bound && slack == 0:
 					sures[c] = append(sures[c], at)
 				case g <= bound:
@@ -98,11 +98,11 @@ func renumber(list, kept []uint32) {
 	}
 }
 
-// goodness returns integers of which smaller ones come first in the order of k. With a
+// normalized returns integers of which smaller ones come first in the order of k. With a
 // slack they are approximate: values further apart than slack are in the right order,
 // equal values are equal. It is nil where there are none such. They are the column's own where
 // that has them.
-func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, err error) {
+func (c *rcol) normalized(x *execution, k plan.Order) (keys []int64, slack int64, err error) {
 	n := len(c.v)
 	var of func(i int) int64
 	switch {
@@ -129,13 +129,13 @@ func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, 
 	default:
 		of = func(i int) int64 { return c.v[i] }
 	}
-	good = unset[int64](n)
+	keys = unset[int64](n)
 	var open atomic.Bool // a value is not to be told from a null
 	x.chunksSideBySide(n, func(_, from, to int) {
 		for i := from; i < to; i++ {
 			if c.null(uint32(i)) {
-				if good[i] = math.MaxInt64; k.NullsFirst {
-					good[i] = math.MinInt64
+				if keys[i] = math.MaxInt64; k.NullsFirst {
+					keys[i] = math.MinInt64
 				}
 				continue
 			}
@@ -146,13 +146,13 @@ func (c *rcol) goodness(x *execution, k plan.Order) (good []int64, slack int64, 
 			if c.nulls != nil && (v == math.MaxInt64 || v == math.MinInt64) {
 				open.Store(true)
 			}
-			good[i] = v
+			keys[i] = v
 		}
 	})
 	if open.Load() {
 		return nil, 0, nil
 	}
-	return good, slack, nil
+	return keys, slack, nil
 }
 
 // roughly returns a double within some units in the last place of d.
@@ -164,20 +164,20 @@ func roughly(d vector.Decimal) float64 {
 	return f / math.Pow10(int(d.Scale))
 }
 
-// nthGood returns the n-th smallest, from 0, of the values at the given places.
-func (x *execution) nthGood(good []int64, places []uint32, n int) int64 {
+// nthKey returns the n-th smallest, from 0, of the values at the given places.
+func (x *execution) nthKey(keys []int64, places []uint32, n int) int64 {
 	least := make([][]int64, chunksOf(len(places)))
-	x.chunksSideBySide(len(places), func(c, from, to int) { least[c] = leastGood(good, places[from:to], n) })
+	x.chunksSideBySide(len(places), func(c, from, to int) { least[c] = smallestKeys(keys, places[from:to], n) })
 	return nthSmallest(slices.Concat(least...), n)
 }
 
-// leastGood returns values at the places, of which the n-th smallest, from 0, is that of all, or all of them. It keeps
+// smallestKeys returns values at the places, of which the n-th smallest, from 0, is that of all, or all of them. It keeps
 // the best so far, and a bound that most others do not pass.
-func leastGood(good []int64, places []uint32, n int) []int64 {
+func smallestKeys(keys []int64, places []uint32, n int) []int64 {
 	bounded, bound := false, int64(0)
 	best := make([]int64, 0, min(4*(n+1)+1024, len(places)))
 	for _, at := range places {
-		v := good[at]
+		v := keys[at]
 		if bounded && v >= bound {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestNthSmallest(t *testing.T) {
 				for i := range places {
 					places[i] = uint32(i)
 				}
-				if got := x.nthGood(list, places, k); got != sorted[k] {
+				if got := x.nthKey(list, places, k); got != sorted[k] {
 					t.Fatalf("%d values, number %d by a bound: %d, want %d", n, k, got, sorted[k])
 				}
 			}

@@ -16,7 +16,7 @@ import (
 // The bound lets pass what ties with it: rows that tie are told apart by the other keys.
 
 // topScan is the bound of a scan that keeps the first rows by a column. Values are compared
-// by their goodness: smaller comes first (collecting.first).
+// by their normalized keys: smaller comes first (collecting.first).
 type topScan struct {
 	col        int
 	desc       bool
@@ -67,7 +67,7 @@ func (t *topScan) tighten(bound int64) {
 	}
 }
 
-// best returns the goodness of the best row that a segment may have.
+// best returns the normalized key of the best row that a segment may have.
 func (t *topScan) best(seg *colstore.Segment) int64 {
 	c := &seg.Columns[t.col]
 	switch {

@@ -16,9 +16,9 @@ import (
 // dropped between the two. So a publication is emptied first, and dropped when the statements have ended that were
 // writing to its tables then: who comes later does not find it any more.
 //
-// What keeps us from that, as a VACUUM that somebody has begun, does so for emptyPatience each; then the publication
+// What keeps us from that, as a VACUUM that somebody has begun, does so for emptyTimeout each; then the publication
 // is dropped as it is, for one that stays may fail UPDATEs for good.
-const emptyPatience = 500 * time.Millisecond
+const emptyTimeout = 500 * time.Millisecond
 
 // dropPublication drops a publication of ours, where there is one.
 func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {
@@ -35,7 +35,7 @@ func dropPublication(ctx context.Context, conn *pgx.Conn, name string) error {
 // emptyPublication takes all tables out of a publication and returns them.
 func emptyPublication(ctx context.Context, conn *pgx.Conn, name string) (tables []uint32, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config('lock_timeout', $1, true)", emptyPatience.String()); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config('lock_timeout', $1, true)", emptyTimeout.String()); err != nil {
 			return err
 		}
 		tables, err = removeTables(ctx, tx, name, nil)
@@ -46,7 +46,7 @@ func emptyPublication(ctx context.Context, conn *pgx.Conn, name string) (tables 
 
 // awaitWriters waits until the statements have ended that are writing to the tables now.
 func awaitWriters(ctx context.Context, conn *pgx.Conn, tables []uint32) {
-	limited, cancel := context.WithTimeout(ctx, emptyPatience)
+	limited, cancel := context.WithTimeout(ctx, emptyTimeout)
 	defer cancel()
 	before, err := activeWriters(ctx, conn, tables)
 	for err == nil && len(before) > 0 && sleep(limited, 5*time.Millisecond) == nil {

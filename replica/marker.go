@@ -185,8 +185,8 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 	}
 	for renewed := false; ; {
 		last := e.closing.Err() != nil
-		limited, cancel := context.WithTimeout(ctx, e.cfg.CheckpointInterval+closePatience)
-		stop := context.AfterFunc(e.closing, func() { time.AfterFunc(closePatience, cancel) })
+		limited, cancel := context.WithTimeout(ctx, e.cfg.CheckpointInterval+closeTimeout)
+		stop := context.AfterFunc(e.closing, func() { time.AfterFunc(closeTimeout, cancel) })
 		err := safely(func() error {
 			if err := s.connect(limited); err != nil {
 				return err
@@ -221,9 +221,9 @@ func (e *epoch) checkpoints(ctx context.Context) error {
 	}
 }
 
-// closePatience is how long Close waits for the stream to bring what the last
+// closeTimeout is how long Close waits for the stream to bring what the last
 // checkpoint needs.
-const closePatience = 5 * time.Second
+const closeTimeout = 5 * time.Second
 
 // sleepUntil is sleep, but returns early once done is closed.
 func sleepUntil(ctx context.Context, d time.Duration, done <-chan struct{}) error {

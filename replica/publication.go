@@ -26,7 +26,7 @@ func (e *epoch) nameSession(ctx context.Context) error {
 // createPublication makes an empty publication. The end of ctx does not break it off: the
 // server might make it after tidy has dropped what is there.
 func (e *epoch) createPublication(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := dropPublication(ctx, e.control, e.name); err != nil {
 		return err

@@ -45,9 +45,9 @@ type savedState struct {
 
 const (
 	checkpointEvery = time.Minute
-	// slotPatience is how long a slot may still be in use by the session of a process
+	// slotTimeout is how long a slot may still be in use by the session of a process
 	// that is gone.
-	slotPatience = 10 * time.Second
+	slotTimeout = 10 * time.Second
 )
 
 // openDisk opens the data directory, and takes over the name and the hash key of what
@@ -242,7 +242,7 @@ func (e *epoch) awaitSlot(ctx context.Context) error {
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		if err == nil && time.Since(start) > slotPatience {
+		if err == nil && time.Since(start) > slotTimeout {
 			err = fmt.Errorf("the replication slot %s is in use by process %d of the server", e.name, pid)
 		}
 		if err == nil {

@@ -26,8 +26,8 @@ import (
 	"pgaccel/wire"
 )
 
-// streamPatience is how long an answer is waited for.
-const streamPatience = 30 * time.Second
+// streamTimeout is how long an answer is waited for.
+const streamTimeout = 30 * time.Second
 
 // player plays a stream to one address and keeps what comes.
 type player struct {
@@ -43,12 +43,12 @@ type player struct {
 // play returns the messages of the server, in a form that is the same for two sessions of
 // one server.
 func (s *stream) play(address string) ([]string, error) {
-	conn, err := net.DialTimeout("tcp", address, streamPatience)
+	conn, err := net.DialTimeout("tcp", address, streamTimeout)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(2 * streamPatience))
+	conn.SetDeadline(time.Now().Add(2 * streamTimeout))
 	p := &player{conn: conn}
 	p.changed = sync.NewCond(&p.mu)
 	done := make(chan struct{})

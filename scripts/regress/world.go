@@ -27,8 +27,8 @@ import (
 
 const database = "regression"
 
-// copyPatience bounds the wait for tables, the first one: some are never copied.
-const copyPatience = 15 * time.Second
+// copyTimeout bounds the wait for tables, the first one: some are never copied.
+const copyTimeout = 15 * time.Second
 
 // side is one of the two runs.
 type side struct {
@@ -199,7 +199,7 @@ func (w *world) copied(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var missing []string
-	for deadline := time.Now().Add(copyPatience); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(copyTimeout); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		tables, err := rows(ctx, w.admin, `SELECT n.nspname || '.' || c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p' AND c.oid >= 16384 AND (c.relkind = 'p' OR c.relreplident = 'f' OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))`)
 		if err != nil {
