@@ -48,8 +48,11 @@ func (c *deviceChoice) choose(p *processorRate) bool {
 	if c.timings[onDevice].n < warmUps {
 		return true
 	}
-	if c.timings[onCPU].n == 0 {
-		if cpu = p.time(c.read); cpu < estimateDoubt*dev {
+	if n := c.timings[onCPU].n; n < 2 {
+		if n == 0 {
+			cpu = p.time(c.read)
+		}
+		if cpu < estimateDoubt*dev {
 			return false
 		}
 	}
@@ -85,7 +88,8 @@ type processorRate struct {
 	perByte float64 // nanoseconds, a moving average; 0: not known
 }
 
-// estimateDoubt is how many times a device's time the estimate is to be, for the processor not to be timed at once.
+// estimateDoubt is how many times a device's time the processor's is to be, for it not to be timed at once, where that is an
+// estimate, or what the first execution took, beside which kernels were compiled.
 const estimateDoubt = 4
 
 func (p *processorRate) learn(took time.Duration, bytes int64) {

@@ -89,7 +89,11 @@ func TestDeviceChoiceByEstimate(t *testing.T) {
 		if n < c.least || c.first > 0 && n != c.first || n == 10000 {
 			t.Errorf("%s: the processor is tried after %d executions", c.name, n)
 		}
-		// Measured, it is the processor's own time that counts.
+		// Measured, it is the processor's own time that counts: the second one, unless the first was much longer.
+		one.add(onCPU, 3*c.device, 0, &processorRate{})
+		if one.choose(c.known) {
+			t.Errorf("%s: the processor's first execution decides", c.name)
+		}
 		one.add(onCPU, c.device/2, 0, &processorRate{})
 		if one.choose(c.known) {
 			t.Errorf("%s: the device computes, which takes twice as long", c.name)
