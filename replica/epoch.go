@@ -207,7 +207,10 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 	g.Go(func() error { return safely(func() error { return e.watch.run(ctx) }) })
 	s := slot{conn: repl}
 	if saved != nil {
-		s.point = saved.Position
+		s.point, err = saved.Position, e.haveFailOver(ctx, repl)
+		if err != nil {
+			return nil, nil, err
+		}
 	} else if s, err = e.openSlot(ctx, repl); err != nil {
 		return nil, nil, err
 	}

@@ -28,6 +28,9 @@ import (
 // the stream passes the marker's position without it, the history is another one, and
 // everything is copied.
 //
+// So it is after a failover: a standby may have been promoted that lacks the last of the log. Where it has kept the
+// slot, and its log has the marker, the stream goes on there, on another timeline.
+//
 // No query is answered before that: a query waits until the stream has reached a
 // position that was read from this log, which was at the marker's end or past it
 // already (unusable), and the stream's position does not get there before the marker

@@ -178,9 +178,11 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 	}
 	var database, insert string
 	var status, confirmed *string
-	err := e.control.QueryRow(ctx, `SELECT pg_catalog.current_database()::text, pg_catalog.pg_current_wal_insert_lsn()::text, s.wal_status, s.confirmed_flush_lsn::text
+	var kept bool // by a standby, before it was promoted
+	err := e.control.QueryRow(ctx, `SELECT pg_catalog.current_database()::text, pg_catalog.pg_current_wal_insert_lsn()::text, s.wal_status, s.confirmed_flush_lsn::text,
+		COALESCE((pg_catalog.to_jsonb(s) ->> 'synced')::bool, false)
 		FROM (SELECT) o LEFT JOIN pg_catalog.pg_replication_slots s ON s.slot_name = $1::text AND s.slot_type = 'logical' AND s.database = pg_catalog.current_database()`,
-		e.name).Scan(&database, &insert, &status, &confirmed)
+		e.name).Scan(&database, &insert, &status, &confirmed, &kept)
 	if err != nil {
 		return "", err
 	}
@@ -191,7 +193,7 @@ func (e *epoch) unusable(ctx context.Context, last *colstore.Checkpoint, state *
 	switch {
 	case last.SystemID != at.systemID || last.Database != database:
 		return "they are of another database", nil
-	case state.Timeline != at.timeline:
+	case state.Timeline != at.timeline && !kept:
 		return "the server has been recovered or promoted since", nil
 	case confirmed == nil:
 		return "the replication slot is gone", nil

@@ -86,8 +86,15 @@ func streamError(body []byte) error {
 // transaction that is writing.
 func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err error) {
 	stop := e.logBlockers(ctx, "the replication slot waits for open transactions")
-	made, err := pglogrepl.CreateReplicationSlot(ctx, conn, e.name, "pgoutput",
-		pglogrepl.CreateReplicationSlotOptions{Temporary: e.disk == nil, Mode: pglogrepl.LogicalReplication, SnapshotAction: "EXPORT_SNAPSHOT"})
+	kind := ""
+	if e.disk == nil {
+		kind = " TEMPORARY"
+	}
+	options := "EXPORT_SNAPSHOT"
+	if e.failsOver() {
+		options = "(SNAPSHOT 'export', FAILOVER)"
+	}
+	made, err := pglogrepl.ParseCreateReplicationSlot(conn.Exec(ctx, "CREATE_REPLICATION_SLOT "+catalog.QuoteIdentifier(e.name)+kind+" LOGICAL pgoutput "+options))
 	stop()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -97,6 +104,21 @@ func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err 
 	}
 	point, err := catalog.ParseLSN(made.ConsistentPoint)
 	return slot{conn: conn, point: point, exported: made.SnapshotName}, err
+}
+
+// failsOver reports whether standbys may keep the slot (PostgreSQL 17, sync_replication_slots), so that the stream goes on
+// from one that is promoted. Without a data directory there is nothing to go on from.
+func (e *epoch) failsOver() bool { return e.disk != nil && e.version >= 170000 }
+
+// haveFailOver lets standbys keep a slot that an older pgaccel has made, or an older server.
+func (e *epoch) haveFailOver(ctx context.Context, conn *pgconn.PgConn) error {
+	if !e.failsOver() {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, "ALTER_REPLICATION_SLOT "+catalog.QuoteIdentifier(e.name)+" (FAILOVER true)").ReadAll(); err != nil {
+		return fmt.Errorf("having standbys keep the replication slot: %w", err)
+	}
+	return nil
 }
 
 // withRemedy adds what helps to an error that says that a limit of the server's is
