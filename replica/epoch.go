@@ -207,7 +207,7 @@ func (e *epoch) open(ctx context.Context, g *errgroup.Group) (batch []*table, h 
 	g.Go(func() error { return safely(func() error { return e.watch.run(ctx) }) })
 	s := slot{conn: repl}
 	if saved != nil {
-		s.point, err = saved.Position, e.haveFailOver(ctx, repl)
+		s.point, err = saved.Position, e.enableFailover(ctx, repl)
 		if err != nil {
 			return nil, nil, err
 		}

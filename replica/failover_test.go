@@ -3,7 +3,6 @@ package replica
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,22 +23,11 @@ func TestFailoverSlot(t *testing.T) {
 }
 
 func failsOver(t *testing.T, lost bool) {
-	first, second := t.TempDir(), t.TempDir()
-	for _, dir := range []string{first, second} { // the server runs as another user
-		for d := dir; d != os.TempDir(); d = filepath.Dir(d) {
-			os.Chmod(d, 0o755)
-		}
-	}
-	primary := privateServer(t, pgserver.Options{Dir: first})
-	mustExec(t, connectTo(t, primary.URL("postgres", "postgres")), "CREATE TABLE a (id int PRIMARY KEY, n int); INSERT INTO a SELECT g, g FROM generate_series(1, 5000) g")
-	primary.Shutdown()
-	if out, err := exec.Command("cp", "-a", first+"/.", second).CombinedOutput(); err != nil {
-		t.Fatal(string(out))
-	}
+	first, second := copiedServer(t, "CREATE TABLE a (id int PRIMARY KEY, n int); INSERT INTO a SELECT g, g FROM generate_series(1, 5000) g")
 	if err := os.WriteFile(filepath.Join(second, "data", "standby.signal"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	primary = privateServer(t, pgserver.Options{Dir: first})
+	primary := privateServer(t, pgserver.Options{Dir: first})
 	between := newRelay(t, primary.Port)
 	url := between.url()
 	c := connectTo(t, url)
@@ -80,7 +68,7 @@ func failsOver(t *testing.T, lost bool) {
 			return queryText(t, atStandby, "SELECT (pg_last_wal_replay_lsn() >= '"+at+"')::text") == "true"
 		})
 	}
-	saved := func() { // what has been committed, and the standby's slot is not further
+	saved := func() { // all that is committed now
 		t.Helper()
 		at := queryText(t, c, "SELECT pg_current_wal_flush_lsn()::text")
 		eventually(t, "saved", func() bool {

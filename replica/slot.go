@@ -91,7 +91,7 @@ func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err 
 		kind = " TEMPORARY"
 	}
 	options := "EXPORT_SNAPSHOT"
-	if e.failsOver() {
+	if e.hasFailoverSlot() {
 		options = "(SNAPSHOT 'export', FAILOVER)"
 	}
 	made, err := pglogrepl.ParseCreateReplicationSlot(conn.Exec(ctx, "CREATE_REPLICATION_SLOT "+catalog.QuoteIdentifier(e.name)+kind+" LOGICAL pgoutput "+options))
@@ -106,13 +106,13 @@ func (e *epoch) openSlot(ctx context.Context, conn *pgconn.PgConn) (s slot, err 
 	return slot{conn: conn, point: point, exported: made.SnapshotName}, err
 }
 
-// failsOver reports whether standbys may keep the slot (PostgreSQL 17, sync_replication_slots), so that the stream goes on
+// hasFailoverSlot reports whether standbys may keep the slot (PostgreSQL 17, sync_replication_slots), so that the stream goes on
 // from one that is promoted. Without a data directory there is nothing to go on from.
-func (e *epoch) failsOver() bool { return e.disk != nil && e.version >= 170000 }
+func (e *epoch) hasFailoverSlot() bool { return e.disk != nil && e.version >= 170000 }
 
-// haveFailOver lets standbys keep a slot that an older pgaccel has made, or an older server.
-func (e *epoch) haveFailOver(ctx context.Context, conn *pgconn.PgConn) error {
-	if !e.failsOver() {
+// enableFailover lets standbys keep a slot that an older pgaccel has made, or an older server.
+func (e *epoch) enableFailover(ctx context.Context, conn *pgconn.PgConn) error {
+	if !e.hasFailoverSlot() {
 		return nil
 	}
 	if _, err := conn.Exec(ctx, "ALTER_REPLICATION_SLOT "+catalog.QuoteIdentifier(e.name)+" (FAILOVER true)").ReadAll(); err != nil {

@@ -118,23 +118,30 @@ func TestLimitsAreExplained(t *testing.T) {
 	}
 }
 
-// TestServerRestartAndFailover: a server that stops and starts; then a standby in its
-// place, which lags behind and takes over: its log is shorter than what was followed.
-func TestServerRestartAndFailover(t *testing.T) {
-	ctx := context.Background()
-	first, second := t.TempDir(), t.TempDir()
+// copiedServer returns the folders of a server that has run some SQL and is stopped, and of a copy of it.
+func copiedServer(t *testing.T, sql string) (first, second string) {
+	t.Helper()
+	first, second = t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} { // the server runs as another user
 		for d := dir; d != os.TempDir(); d = filepath.Dir(d) {
 			os.Chmod(d, 0o755)
 		}
 	}
 	s := privateServer(t, pgserver.Options{Dir: first})
-	mustExec(t, connectTo(t, s.URL("postgres", "postgres")), "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1)")
+	mustExec(t, connectTo(t, s.URL("postgres", "postgres")), sql)
 	s.Shutdown()
 	if out, err := exec.Command("cp", "-a", first+"/.", second).CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
-	s = privateServer(t, pgserver.Options{Dir: first})
+	return first, second
+}
+
+// TestServerRestartAndFailover: a server that stops and starts; then a standby in its
+// place, which lags behind and takes over: its log is shorter than what was followed.
+func TestServerRestartAndFailover(t *testing.T) {
+	ctx := context.Background()
+	first, second := copiedServer(t, "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1)")
+	s := privateServer(t, pgserver.Options{Dir: first})
 	between := newRelay(t, s.Port)
 	url := between.url()
 	c := connectTo(t, url)
