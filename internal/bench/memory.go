@@ -292,7 +292,7 @@ type memoryOutcome struct {
 }
 
 // scenarioLimit is many times what a scenario takes.
-const scenarioLimit = 10 * time.Minute
+const scenarioLimit = 5 * time.Minute
 
 // atWork says what the server and pgaccel are at; pgaccel ends.
 func (m *memory) atWork(ctx context.Context) string {
@@ -309,39 +309,51 @@ func (m *memory) atWork(ctx context.Context) string {
 	return strings.Join(append(lines, m.child.goroutines()), "\n")
 }
 
-// scenario runs one and prints its line.
+// scenario runs one and prints its line. Where anything of it does not end, whoever waits, the error says what each is at.
 func (m *memory) scenario(ctx context.Context, s memoryScenario, out io.Writer) error {
+	limited, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stuck := time.AfterFunc(m.o.Hold+scenarioLimit, func() {
+		end(fmt.Errorf("it has not ended after %v:\n%s", scenarioLimit, m.atWork(ctx)))
+	})
+	defer stuck.Stop()
+	r, err := m.measure(limited, s)
+	if err != nil {
+		return errors.Join(context.Cause(limited), err)
+	}
+	m.print(out, s, r)
+	m.judge(s, r)
+	return nil
+}
+
+// measure has the scenario's statements run beside SELECT 1.
+func (m *memory) measure(ctx context.Context, s memoryScenario) (r memoryOutcome, err error) {
 	if err := m.ask(ctx, s); err != nil {
-		return err
+		return r, fmt.Errorf("the server's answer: %w", err)
 	}
 	before, err := m.child.metrics(ctx)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if err := m.child.resetPeak(); err != nil {
-		return err
+		return r, err
 	}
-	var r memoryOutcome
 	stop := make(chan struct{})
 	small := make(chan error, 1)
 	go func() {
 		var err error
-		r.small, err = m.small(ctx, stop)
+		if r.small, err = m.small(ctx, stop); err != nil {
+			err = fmt.Errorf("SELECT 1: %w", err)
+		}
 		small <- err
 	}()
 	begun := time.Now()
-	limited, end := context.WithCancelCause(ctx)
-	stuck := time.AfterFunc(m.o.Hold+scenarioLimit, func() {
-		end(fmt.Errorf("statements do not end, after %v:\n%s", scenarioLimit, m.atWork(ctx)))
-	})
-	got, err := m.run(limited, s)
-	stuck.Stop()
+	got, err := m.run(ctx, s)
 	r.took = time.Since(begun)
 	close(stop)
-	if err := errors.Join(context.Cause(limited), err, <-small); err != nil {
-		return err
+	if err := errors.Join(err, <-small); err != nil {
+		return r, err
 	}
-	end(nil)
 	if s.unread {
 		r.took -= m.o.Hold
 	}
@@ -354,7 +366,7 @@ func (m *memory) scenario(ctx context.Context, s memoryScenario, out io.Writer) 
 	r.most, _ = m.child.residentBytes()
 	after, err := m.empty(ctx)
 	if err != nil {
-		return err
+		return r, err
 	}
 	r.spilled = int64(after.sum("pgaccel_temp_bytes_total") - before.sum("pgaccel_temp_bytes_total"))
 	was, wasForwarded := before.routes()
@@ -365,9 +377,7 @@ func (m *memory) scenario(ctx context.Context, s memoryScenario, out io.Writer) 
 			r.forwarded[reason] = n
 		}
 	}
-	m.print(out, s, r)
-	m.judge(s, r)
-	return nil
+	return r, nil
 }
 
 // empty waits until nothing is held any more for the clients that have gone.
