@@ -146,7 +146,8 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 		// What is small beside the largest is for the core to read, whatever its size.
 		rows := x.rowsBelow(q.Tables[t])
 		computed := q.Tables[t].Relation != nil && x.relations[q.Tables[t].Relation] != nil
-		attached := x.kinds[t] == plan.Inner && !j.Many && (q.Tables[t].Relation == nil || computed)
+		// Keys that are not null for nulls are looked up above the left joins that make these, which the core has not.
+		attached := x.kinds[t] == plan.Inner && !j.Many && (q.Tables[t].Relation == nil || computed) && r.has(j.Outer)
 		share := coreShare
 		if attached && len(x.conds[t]) > 0 {
 			share = filteredShare
@@ -285,6 +286,11 @@ func (r *reduction) of(es ...plan.Expr) bool {
 	})
 }
 
+// has reports whether the core has all tables that expressions are over.
+func (r *reduction) has(es []plan.Expr) bool {
+	return !slices.ContainsFunc(es, func(e plan.Expr) bool { return plan.Tables(e)&^r.core != 0 })
+}
+
 // at returns the core's column that an expression is.
 func (r *reduction) at(e plan.Expr) int {
 	i := slices.Index(r.outputs, e)
@@ -348,12 +354,16 @@ func (r *reduction) rest() *plan.Star {
 // coreStar is the star whose rows the core is.
 func (r *reduction) coreStar() *plan.Star {
 	q := r.x.q
-	to := make([]int, len(q.Tables)) // by position in q
+	to := make([]int, len(q.Tables)) // by position in q; -1: not of the core
 	star := &plan.Star{Output: r.outputs, Tables: []plan.Source{q.Tables[r.root]}}
 	for t := range q.Tables {
-		if t != r.root && r.core>>uint(t)&1 != 0 {
+		switch {
+		case t == r.root:
+		case r.core>>uint(t)&1 != 0:
 			to[t] = len(star.Tables)
 			star.Tables = append(star.Tables, q.Tables[t])
+		default:
+			to[t] = -1
 		}
 	}
 	for _, j := range q.Joins {
@@ -370,7 +380,9 @@ func (r *reduction) coreStar() *plan.Star {
 		}
 	}
 	return renumbered(star, to, func(c plan.Column) plan.Column {
-		c.Table = to[c.Table]
+		if c.Table = to[c.Table]; c.Table < 0 {
+			panic("BUG: the core reads a table that it has not")
+		}
 		return c
 	})
 }

@@ -110,6 +110,9 @@ func TestRandomQueriesOnDevice(t *testing.T) {
 // TestCorpus asks what was once answered wrongly: one file a case.
 func TestCorpus(t *testing.T) { testCorpus(t, Options{}) }
 
+// TestCorpusEager asks the same of small tables that take the paths of large ones.
+func TestCorpusEager(t *testing.T) { testCorpus(t, Options{Eager: true}) }
+
 // TestCorpusOnDevice asks the same of an emulated device.
 func TestCorpusOnDevice(t *testing.T) {
 	testCorpus(t, Options{Device: "emu", DeviceWorker: emulatorProgram(t)})

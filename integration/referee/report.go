@@ -189,6 +189,17 @@ type errorLog struct {
 	next slog.Handler // may be nil
 	mu   sync.Mutex
 	seen []string
+	n    int
+}
+
+// internalError is the difference where there is none but in the log.
+const internalError = "pgaccel failed within, and forwarded: see the log"
+
+// failures is how many errors have been logged.
+func (l *errorLog) failures() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.n
 }
 
 func (l *errorLog) logger() *slog.Logger { return slog.New(l) }
@@ -204,7 +215,7 @@ func (l *errorLog) Handle(ctx context.Context, r slog.Record) error {
 		text := r.Message
 		r.Attrs(func(a slog.Attr) bool { text += fmt.Sprintf(" %s=%v", a.Key, a.Value); return true })
 		l.mu.Lock()
-		if len(l.seen) < 10 {
+		if l.n++; len(l.seen) < 10 {
 			l.seen = append(l.seen, text)
 		}
 		l.mu.Unlock()
