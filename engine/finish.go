@@ -33,14 +33,6 @@ var errTooMany = forward(plan.ReasonShape, fmt.Sprintf("what is refused would be
 
 // finishOf makes d the decision on the core of a statement that was refused; false where there is none that is supported.
 func (s *statement) finishOf(text *syntax.Text, refused *plan.Forward, d *decision) bool {
-	switch refused.Reason {
-	case plan.ReasonNotSelect:
-		if text.Written() == nil {
-			return false
-		}
-	case plan.ReasonShadowed, plan.ReasonInternalError:
-		return false
-	}
 	core, f := pushdown.PlanFinish(text, s.paramOIDs, d.catalog)
 	if f == nil || olap.Supports(core.Star) != nil || f.Ordered && (len(core.Star.Order) == 0 || !totalOrder(core.Star)) {
 		return false

@@ -81,7 +81,7 @@ func (s *statement) decisionOn(cat *catalog.Catalog, text *syntax.Text) *decisio
 	shape, f := s.engine.stats.shapeOf(text, p.Refused, false)
 	d := &decision{statement: s, catalog: cat, deps: &p.Deps, query: p.Star, forward: f, forced: p.Small, shape: shape, names: p.Names,
 		constants: constantsOf(&p.Deps), uncertain: new(atomic.Int64), tooMany: new(atomic.Int64), lateFailure: new(atomic.Pointer[lateFailure])}
-	if f != nil && s.finishOf(text, f, d) {
+	if f != nil && p.Finishable(text) && s.finishOf(text, f, d) {
 		d.forward = nil
 	}
 	if d.forward == nil {

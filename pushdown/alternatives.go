@@ -88,6 +88,26 @@ func stableModifiers(outputs []plan.Expr) {
 	}
 }
 
+// stableArms is stableModifiers of alternatives whose modifiers are lost as they are cast to their common type t: those
+// of bits, intervals, times and dates.
+func stableArms(arms []value, t vector.Type) {
+
+	if t.Kind == vector.Numeric || t.Kind.IsText() {
+		return
+	}
+	mods := map[int32]bool{}
+	for _, v := range arms {
+		if v.e == nil {
+			mods[-1] = true
+		} else {
+			mods[v.e.Type().Typmod] = true
+		}
+	}
+	if len(mods) > 1 {
+		fail(plan.ReasonDescription, "CASE or COALESCE of constants with several type modifiers")
+	}
+}
+
 // constantArm collects the type modifiers of the values that e may take and reports
 // whether PostgreSQL may choose among them when it plans.
 func constantArm(e plan.Expr, mods map[int32]bool) bool {

@@ -1,6 +1,7 @@
 package pushdown
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -281,6 +282,9 @@ func (a *analyzer) caseExpr(c *pg.CaseExpr, s *scope) plan.Expr {
 		results[0] = a.expr(c.Defresult, s)
 	}
 	out, t := a.commonResults(results)
+	if slices.ContainsFunc(whens, mayBeConstant) {
+		stableArms(results, t)
+	}
 	args := make([]plan.Expr, 0, 2*len(whens)+1)
 	for i, w := range whens {
 		args = append(args, w, out[i+1])
@@ -294,6 +298,9 @@ func (a *analyzer) coalesce(c *pg.CoalesceExpr, s *scope) plan.Expr {
 		vals[i] = a.expr(n, s)
 	}
 	out, t := a.commonResults(vals)
+	if slices.ContainsFunc(out[:len(out)-1], func(e plan.Expr) bool { return !readsRows(e) }) {
+		stableArms(vals, t)
+	}
 	if first := ownScale(out[0]); a.neverNull(first) && first.Type().Collation == t.Collation {
 		if !readsRows(first) {
 			stableModifiers([]plan.Expr{a.call(plan.OpCoalesce, t, out...)})

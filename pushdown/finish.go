@@ -115,6 +115,20 @@ type finisher struct {
 	identities string
 }
 
+// Finishable reports whether a part of a statement that Plan has refused may be left to the server.
+func (s *Statement) Finishable(text *syntax.Text) bool {
+	switch s.Forward.Reason {
+	case plan.ReasonNotSelect:
+		if text.Written() == nil {
+			return false
+		}
+	case plan.ReasonShadowed, plan.ReasonInternalError:
+		return false
+	}
+	// How the server describes these depends on constants, which are columns of the core's in what it is left.
+	return !slices.ContainsFunc(s.Refused, func(r Refusal) bool { return r.Forward.Reason == plan.ReasonDescription })
+}
+
 // PlanFinish is Plan for a statement that Plan has refused, or that writes the rows of a SELECT: the Statement is that of its core. finish is
 // nil where there is none.
 func PlanFinish(text *syntax.Text, paramOIDs []uint32, cat *catalog.Catalog) (core Statement, finish *Finish) {

@@ -293,6 +293,11 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 		}
 	}
 	if grouped {
+		if (!top || sel.HavingClause != nil) && groupsBySubLink(sel) && slices.ContainsFunc(a.aggs, func(g plan.AggregateCall) bool {
+			return mayFail(g.Arg) || mayFail(g.Filter) || aggregateFails(g)
+		}) {
+			fail(plan.ReasonEvaluation, "an aggregate that may fail, of groups by a sub-select that a condition may read")
+		}
 		groups, over := a.group(&c, q.rows, a.subselects)
 		a.note(groups, sel, "")
 		distinct = distinct && (len(groups.Sets) > 0 || !distinctAlready(c.outputs, groups))

@@ -223,12 +223,7 @@ func planned(text *syntax.Text, types []uint32, cat *catalog.Catalog) outcome {
 		return o
 	}
 	o := outcome{route: forwarded, refused: p.Refused}
-	switch p.Forward.Reason {
-	case plan.ReasonNotSelect:
-		if text.Written() == nil {
-			return o
-		}
-	case plan.ReasonShadowed, plan.ReasonInternalError:
+	if !p.Finishable(text) {
 		return o
 	}
 	core, finish := pushdown.PlanFinish(text, types, cat)
