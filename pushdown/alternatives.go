@@ -88,24 +88,42 @@ func stableModifiers(outputs []plan.Expr) {
 	}
 }
 
-// stableArms is stableModifiers of alternatives whose modifiers are lost as they are cast to their common type t: those
-// of bits, intervals, times and dates.
+// stableArms is stableModifiers of alternatives whose modifiers are lost as they are cast to their common type t.
 func stableArms(arms []value, t vector.Type) {
-
-	if t.Kind == vector.Numeric || t.Kind.IsText() {
-		return
-	}
-	mods := map[int32]bool{}
-	for _, v := range arms {
-		if v.e == nil {
-			mods[-1] = true
-		} else {
-			mods[v.e.Type().Typmod] = true
-		}
-	}
-	if len(mods) > 1 {
+	if t.Kind != vector.Numeric && severalModifiers(arms, t.Kind) { // numerics keep theirs
 		fail(plan.ReasonDescription, "CASE or COALESCE of constants with several type modifiers")
 	}
+}
+
+// severalModifiers reports whether values, cast to their common kind, may have several type modifiers.
+func severalModifiers(vals []value, k vector.Kind) bool {
+	return slices.ContainsFunc(vals, func(v value) bool {
+		m := typmodOf(v, k)
+		return m == unknownTypmod || m != typmodOf(vals[0], k)
+	})
+}
+
+// unknownTypmod is that of a char(n) that is computed: an aggregate has a length here, and none on the server.
+const unknownTypmod = -2
+
+// typmodOf is the type modifier that the server gives a value which is cast to a kind, -1 for none.
+func typmodOf(v value, k vector.Kind) int32 {
+	if v.kind() != k {
+		return -1
+	}
+	t := v.e.Type()
+	switch e := v.e.(type) {
+	case plan.Column, plan.Const:
+	case *plan.Call:
+		if k == vector.BPChar && e.Op != plan.OpCast {
+			return unknownTypmod
+		}
+	default:
+		if k == vector.BPChar {
+			return unknownTypmod
+		}
+	}
+	return t.Typmod
 }
 
 // constantArm collects the type modifiers of the values that e may take and reports

@@ -12,6 +12,8 @@ import (
 var setKinds = map[pg.SetOperation]plan.SetKind{pg.SetOperation_SETOP_UNION: plan.Union,
 	pg.SetOperation_SETOP_INTERSECT: plan.Intersect, pg.SetOperation_SETOP_EXCEPT: plan.Except}
 
+const setModifiers = "UNION ALL, INTERSECT or EXCEPT of types with several modifiers"
+
 // setOperation analyses UNION, INTERSECT or EXCEPT with its ORDER BY and LIMIT.
 func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 	kind, ok := setKinds[sel.Op]
@@ -29,11 +31,15 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 	q := query{rows: op}
 	for i, t := range l.targets {
 		a.attempt(func() {
-			out, typ := a.oneType("set operation", []value{l.open(i), r.open(i)})
+			vals := []value{l.open(i), r.open(i)}
+			if k, _ := commonKind(vals); k == vector.BPChar && severalModifiers(vals, k) && !a.describedPlainly(op, typmodOf(vals[0], k)) {
+				fail(plan.ReasonDescription, setModifiers)
+			}
+			out, typ := a.oneType("set operation", vals)
 			// A numeric without a modifier on the left has none below, whatever the right one has.
 			plain := out[0].Type().Kind == vector.Numeric && out[0].Type().Typmod == -1
-			if out[0].Type().Typmod != out[1].Type().Typmod && !plain && !a.describedPlainly(op, out[0].Type()) {
-				fail(plan.ReasonType, "UNION ALL, INTERSECT or EXCEPT of types with several modifiers")
+			if out[0].Type().Typmod != out[1].Type().Typmod && !plain && !a.describedPlainly(op, out[0].Type().Typmod) {
+				fail(plan.ReasonDescription, setModifiers)
 			}
 			if !op.All || op.Kind != plan.Union {
 				a.callsEquality(typ.Kind)
@@ -52,9 +58,9 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 // described without one, as a prepared statement's is. A Query's has the left side's from version 18
 // on (generate_nonunion_paths in prepunion.c), and that of the only arm of UNION ALL that is not known
 // to be empty.
-func (a *analyzer) describedPlainly(op *plan.SetOp, left vector.Type) bool {
+func (a *analyzer) describedPlainly(op *plan.SetOp, left int32) bool {
 	if op.Kind != plan.Union {
-		return left.Typmod == -1 || a.cat.ServerVersion > 0 && a.cat.ServerVersion < 180000
+		return left == -1 || a.cat.ServerVersion > 0 && a.cat.ServerVersion < 180000
 	}
 	return !op.All || a.surelyRows(op.Left.Input)+a.surelyRows(op.Right.Input) > 1
 }
