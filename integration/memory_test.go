@@ -162,6 +162,37 @@ func TestTempFilesOff(t *testing.T) {
 	}
 }
 
+// TestTextsBeyondQueryMemory: texts that are made of a dictionary's strings, by pieces where these are many, and those that
+// are put together, count as anything else that a query holds: what does not fit is the server's to answer.
+func TestTextsBeyondQueryMemory(t *testing.T) {
+	const schema = `
+CREATE TABLE many (id int PRIMARY KEY, t text);
+CREATE TABLE few (id int PRIMARY KEY, t text);
+INSERT INTO many SELECT i, 'text ' || i FROM generate_series(1, 20000) i;
+INSERT INTO few SELECT i, 'text ' || i FROM generate_series(1, 3000) i;
+VACUUM ANALYZE many, few`
+	s := privateStack(t, schema, "--query-memory", "8MiB")
+	direct, proxy := connect(t, s.direct.url("postgres")), connect(t, s.proxy.url("postgres"))
+	must(t, proxy, "SET pgaccel.mode = 'force'")
+	for _, c := range []struct{ fits, does string }{
+		{"SELECT count(DISTINCT repeat(t, 5)) FROM many", "SELECT count(DISTINCT repeat(t, 500)) FROM many"},
+		{"SELECT count(DISTINCT repeat(t, 50)) FROM few", "SELECT count(DISTINCT repeat(t, 500)) FROM few"},
+		{"SELECT length(string_agg(repeat(t, 10), ',' ORDER BY id)) FROM few", "SELECT length(string_agg(repeat(t, 110), ',' ORDER BY id)) FROM few"},
+		{"SELECT cardinality(array_agg(repeat(t, 10) ORDER BY id)) FROM few", "SELECT cardinality(array_agg(repeat(t, 110) ORDER BY id)) FROM few"},
+	} {
+		same := func(sql string) {
+			if got, want := ask(t, proxy, sql, nil), ask(t, direct, sql, nil); got.String() != want.String() {
+				t.Errorf("%s: %s", sql, firstDifference([]byte(got.String()), []byte(want.String())))
+			}
+		}
+		s.accelerates(t, 1, func() { same(c.fits) })
+		before := s.queries(t, "accelerated")
+		if same(c.does); s.queries(t, "accelerated") > before {
+			t.Errorf("%s: accelerated, in 8 MiB", c.does)
+		}
+	}
+}
+
 // TestMemoryIsBounded runs the benchmark of memory, small: groups, DISTINCT, a sort and a join that
 // makes 84 pairs of each row, portals and clients that do not read hold many times what queries may
 // have. All is answered here, rightly, and the process stays below both limits and a tenth.

@@ -32,8 +32,38 @@ func (a *windowAggregate) overSorted(part *windowPart) error {
 	return err
 }
 
+// growing takes memory for a text or an array as it grows: for the buffer that it is in, those that it has outgrown, which
+// wait for the garbage collector, and the string that is made of it.
+type growing struct {
+	x     *execution
+	taken int64
+}
+
+const (
+	growingFactor = 3
+	growingLeast  = 64 << 10 // what is shorter is not worth a look
+)
+
+// reach is called as there are n bytes.
+func (g *growing) reach(n int) error {
+	need := growingFactor * int64(n)
+	if n < growingLeast || need <= g.taken {
+		return nil
+	}
+	need += need / 4
+	if err := g.x.take(need - g.taken); err != nil {
+		return err
+	}
+	g.taken = need
+	return nil
+}
+
+func (g *growing) done() { g.x.give(g.taken) }
+
 // concat gives a row the texts of rows, each that DISTINCT leaves.
 func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error) {
+	size := growing{x: a.w.x}
+	defer size.done()
 	var text []byte
 	some, last := false, int64(0)
 	for _, r := range rows {
@@ -48,6 +78,9 @@ func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error
 		if len(text) > maxConcat {
 			return false, forward(plan.ReasonMemory, "text of an aggregate")
 		}
+		if err := size.reach(len(text)); err != nil {
+			return false, err
+		}
 	}
 	if !some {
 		return true, nil
@@ -59,6 +92,8 @@ func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error
 
 // array gives a row the array of what rows have, nulls included, each that DISTINCT leaves.
 func (a *windowAggregate) array(to uint32, rows []uint32) (null bool, err error) {
+	size := growing{x: a.w.x}
+	defer size.done()
 	list := sqltype.NewArray(a.arg.t)
 	last := uint32(0)
 	for _, r := range rows {
@@ -76,6 +111,9 @@ func (a *windowAggregate) array(to uint32, rows []uint32) (null bool, err error)
 		}
 		if list.Add(v); list.Size() > maxConcat {
 			return false, forward(plan.ReasonMemory, "array of an aggregate")
+		}
+		if err := size.reach(list.Size()); err != nil {
+			return false, err
 		}
 	}
 	if list.Len() == 0 {

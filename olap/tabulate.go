@@ -149,6 +149,10 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 	if t.Kind == vector.BPChar && t.Typmod < 0 {
 		return nil, errPadding
 	}
+	memory := textMemory{x: c.p.x}
+	if memory.add(8 * size); memory.err != nil {
+		return nil, memory.err
+	}
 	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: make([]int64, size)}}
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
 	var list []string
@@ -169,6 +173,7 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 				code = int64(len(list))
 				index[r.Str] = code
 				list = append(list, r.Str)
+				memory.add(int64(len(r.Str)) + textBeside)
 			}
 			v = code
 		} else if t.Varying() {
@@ -196,6 +201,9 @@ func (c *compiler) tabulateOver(arg *node, t vector.Type, f func(vector.Value) (
 			x = arg.dict.value(arg.lo + i)
 		}
 		v, null, err := put(x)
+		if memory.err != nil {
+			return nil, memory.err
+		}
 		tab.Values[i] = v
 		if null || err != nil {
 			missing = append(missing, int(i))

@@ -75,6 +75,33 @@ func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 	}}
 }
 
+// textMemory takes memory for texts that are computed of a dictionary, and kept, some of them at a time.
+type textMemory struct {
+	x    *execution
+	owed int64
+	err  error // of the first that there was no room for
+}
+
+const (
+	textOwed   = 64 << 10
+	textBeside = 48 // bytes of a text beside its own
+)
+
+func (m *textMemory) add(bytes int64) {
+	if m.owed += bytes; m.owed >= textOwed {
+		m.settle()
+	}
+}
+
+// settle takes what is owed.
+func (m *textMemory) settle() error {
+	if m.err == nil && m.owed > 0 {
+		m.err = m.x.take(m.owed)
+	}
+	m.owed = 0
+	return m.err
+}
+
 // piece is what was computed of some of the strings.
 type piece struct {
 	from, to int
@@ -89,6 +116,9 @@ type piece struct {
 func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 	t, d := e.T, arg.dict
 	size := max(d.n, 1)
+	if err := c.p.x.take(8 * int64(size)); err != nil {
+		return nil, err
+	}
 	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: unset[int64](size)}}
 	clear(tab.Values[d.n:]) // the pieces clear the others
 	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky}
@@ -113,10 +143,9 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 			*p = piece{from: i * dictPiece, to: min((i+1)*dictPiece, d.n)}
 			if f.test != nil {
 				p.fillTruths(d, f.test, tab.Values[p.from:p.to])
-			} else {
-				p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered)
+				return nil
 			}
-			return nil
+			return p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered, &textMemory{x: c.p.x})
 		}
 		if f.env == nil {
 			return fill()
@@ -217,7 +246,13 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 }
 
 // fill computes the strings of a piece. Those of codes below ordered have results in their order.
-func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered int) {
+func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, ordered int, memory *textMemory) error {
+	f := func(s string) (vector.Value, error) {
+		if memory.err != nil {
+			return vector.NullValue, nil
+		}
+		return compute(s)
+	}
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
 	text, varying := t.Kind.IsString(), t.Varying()
 	texts, decimals := stringTable{}, map[vector.Decimal]int64{}
@@ -230,12 +265,14 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered 
 			var isNew bool
 			if v, isNew = texts.code(r.Str); isNew {
 				texts.list[v] = strings.Clone(r.Str) // it may be a part of the dictionary's memory
+				memory.add(int64(len(r.Str)) + textBeside)
 			}
 		case varying:
 			if v, ok = decimals[r.Num]; !ok {
 				v = int64(len(p.list))
 				decimals[r.Num] = v
 				p.list = append(p.list, decimalBytes(r.Num))
+				memory.add(textBeside)
 			}
 		default:
 			if v, ok = r.Word(t); !ok {
@@ -255,6 +292,7 @@ func (p *piece) fill(d *dict, t vector.Type, f stringFunc, out []int64, ordered 
 	if text {
 		p.list = texts.list
 	}
+	return memory.settle()
 }
 
 func (p *piece) fail(i int, err error) {
