@@ -27,7 +27,7 @@ func TestDerivedText(t *testing.T) {
 		nested := 0
 		for i, e := range textConditions(leaf) {
 			for _, nullable := range []bool{false, true} {
-				p := &pipeline{x: &execution{opt: Options{Workers: 3, Eager: true, derived: &derivedTexts{}}, memory: new(atomic.Int64)}}
+				p := &pipeline{x: &execution{opt: Options{Workers: 3, Eager: true, derived: &derivedTexts{}}, memory: new(atomic.Int64), room: 1 << 40}}
 				c := &compiler{p: p}
 				leaf := leaf
 				plan.Walk(e, func(x plan.Expr) bool {

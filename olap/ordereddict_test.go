@@ -18,7 +18,7 @@ import (
 // with those of each string by itself.
 func TestOrderedDict(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}}
+	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40}}
 	for _, leaf := range []plan.Column{{T: textType(vector.Text, collC, -1)}, {T: textType(vector.Varchar, collC, 40+4)}, {T: textType(vector.BPChar, collC, 30+4)}} {
 		text := plan.Expr(leaf)
 		if leaf.T.Kind != vector.Text {

@@ -48,7 +48,7 @@ func TestOverEval(t *testing.T) {
 			sums.v, sums.nulls = append(sums.v, int64(r.Uint64())>>r.IntN(40)), append(sums.nulls, uint8(b2i(r.IntN(9) == 0)))
 		}
 		cols := map[plan.Expr]*rcol{key: keys, agg: aggs, name: names, sum: sums}
-		o := &overview{x: &execution{ctx: t.Context(), opt: Options{Workers: 3}, memory: new(atomic.Int64), relations: map[*plan.Relation]*relation{}}, n: n, cols: cols}
+		o := &overview{x: &execution{ctx: t.Context(), opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40, relations: map[*plan.Relation]*relation{}}, n: n, cols: cols}
 		for i, e := range exprs {
 			at := uint32(0)
 			plain := &env{leaf: func(x plan.Expr) (vector.Value, error) { return cols[x].at(at), nil }, dicts: []*dict{names.dict}}

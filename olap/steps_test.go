@@ -13,7 +13,7 @@ import (
 // the numbers of those that are true.
 func TestTruths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	x := &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}
+	x := &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40}
 	for _, n := range append([]int{buildChunk - 1, buildChunk, buildChunk + 1, 5*buildChunk + 63}, edgeLengths...) {
 		for _, nulls := range []bool{false, true} {
 			tab := &table{TableData: program.TableData{Values: make([]int64, n)}}

@@ -113,7 +113,7 @@ func TestTabulateDict(t *testing.T) {
 	leaf := plan.Column{T: textType(vector.Text, collC, -1)}
 	r := rand.New(rand.NewPCG(6, 6))
 	all := randomTexts(r, 3*dictPiece+1)
-	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}}
+	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40}}
 	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, dictPiece - 1, dictPiece, dictPiece + 1,
 		2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1, 3*dictPiece + 1} {
 		for i, e := range textConditions(leaf) {
@@ -150,7 +150,7 @@ func TestEncodedLike(t *testing.T) {
 	leaf := plan.Column{T: textType(vector.Text, collC, -1)}
 	meta := &catalog.Table{OID: 7, Name: "texts", Columns: []catalog.Column{{Name: "s", Type: leaf.T}}}
 	r := rand.New(rand.NewPCG(8, 8))
-	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64)}}
+	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40}}
 	sizes := []int{2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1, 3*dictPiece + 1}
 	if testing.Short() {
 		sizes = sizes[2:3]
@@ -223,7 +223,7 @@ func BenchmarkTabulateDict(b *testing.B) {
 		}
 		list[i] = fmt.Sprint(strings.Join(s, " "), i)
 	}
-	p := &pipeline{x: &execution{opt: Options{Workers: 1}, memory: new(atomic.Int64)}}
+	p := &pipeline{x: &execution{opt: Options{Workers: 1}, memory: new(atomic.Int64), room: 1 << 40}}
 	c := &compiler{p: p}
 	arg := &node{t: leaf.T, dict: listDict(list, leaf.T), hi: int64(len(list) - 1)}
 	like := call(plan.OpLike, vector.Bool, leaf, plan.Const{Datum: vector.Datum{Type: leaf.T, Str: "%special%requests%"}})

@@ -17,7 +17,7 @@ func TestWords(t *testing.T) {
 	quotient := &plan.Call{Op: plan.OpDiv, T: leaf.T, Args: []plan.Expr{number(1 << 20), leaf}} // fails at 0
 	for _, size := range []int64{1, 63, 64, 127, 128, 129, 511, 512, 513, 2*wordPiece - 1, 2 * wordPiece, 2*wordPiece + 1, 5*wordPiece + 3} {
 		table := func(workers int) *node {
-			x := &execution{ctx: context.Background(), memory: new(atomic.Int64), opt: Options{Workers: workers, Eager: workers > 1}}
+			x := &execution{ctx: context.Background(), memory: new(atomic.Int64), room: 1 << 40, opt: Options{Workers: workers, Eager: workers > 1}}
 			c := &compiler{p: &pipeline{x: x}}
 			arg := &node{t: leaf.T, lo: -size / 2, hi: -size/2 + size - 1, nullable: true}
 			if next := c.tabulateWords(quotient, arg); (next != nil) != (workers > 1 && size >= min(2*wordPiece, eagerRows)) {
@@ -72,7 +72,7 @@ func TestChanges(t *testing.T) {
 				if !ok || len(at) > 20 {
 					t.Fatalf("%s: %v, %v", name, at, ok)
 				}
-				x := &execution{ctx: context.Background(), memory: new(atomic.Int64), opt: Options{Workers: 1}}
+				x := &execution{ctx: context.Background(), memory: new(atomic.Int64), room: 1 << 40, opt: Options{Workers: 1}}
 				n, err := (&compiler{p: &pipeline{x: x}}).tabulate(e, leaf, arg)
 				if err != nil {
 					t.Fatal(err)

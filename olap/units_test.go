@@ -3,6 +3,7 @@ package olap
 import (
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgaccel/plan"
@@ -199,7 +200,7 @@ func TestTabulateSteps(t *testing.T) {
 				}
 				continue
 			}
-			c := &compiler{}
+			c := &compiler{p: &pipeline{x: &execution{memory: new(atomic.Int64), room: 1 << 40}}}
 			a := &node{t: vector.TypeOf(vector.Timestamp), lo: lo, hi: hi, nullable: n%2 == 0}
 			call := &plan.Call{Op: plan.OpFunc, Func: f, T: vector.TypeOf(vector.Text)}
 			m, err := c.tabulateSteps(&node{kind: nodeFunction, t: call.T, call: call, args: []*node{a}, places: []int{0}, given: []vector.Value{{}, {Str: pattern}}}, around)

@@ -113,7 +113,7 @@ func typmodOf(v value, k vector.Kind) int32 {
 	}
 	t := v.e.Type()
 	switch e := v.e.(type) {
-	case plan.Column, plan.Const:
+	case plan.Column, plan.Const, plan.Key:
 	case *plan.Call:
 		if k == vector.BPChar && e.Op != plan.OpCast {
 			return unknownTypmod

@@ -32,7 +32,7 @@ func (a *analyzer) setOperation(sel *pg.SelectStmt, top bool) query {
 	for i, t := range l.targets {
 		a.attempt(func() {
 			vals := []value{l.open(i), r.open(i)}
-			if k, _ := commonKind(vals); k == vector.BPChar && severalModifiers(vals, k) && !a.describedPlainly(op, typmodOf(vals[0], k)) {
+			if k, _ := commonKind(vals); k == vector.BPChar && op.Kind != plan.Union && severalModifiers(vals, k) && !a.describedPlainly(op, typmodOf(vals[0], k)) {
 				fail(plan.ReasonDescription, setModifiers)
 			}
 			out, typ := a.oneType("set operation", vals)
