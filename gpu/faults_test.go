@@ -10,7 +10,6 @@ import (
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/emulator"
-	"pgaccel/gpu/program"
 )
 
 // flaky is an executor with faults.
@@ -125,13 +124,7 @@ func TestFaultsInFlight(t *testing.T) {
 	}
 	m := newManager(t, Options{Memory: 2 << 20, chunk: 32 << 10}, f)
 	fact, dim := testTables(r, nil)
-	var queries []*program.Query
-	for i := range 30 {
-		if i%10 == 9 {
-			fact.change(r)
-		}
-		queries = append(queries, testShapes[i%len(testShapes)](r, fact, dim))
-	}
+	queries := queriesAmidChanges(r, fact, dim, 30, 10)
 	var good, bad atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -213,6 +213,17 @@ func TestFirstGroups(t *testing.T) {
 	}
 }
 
+// queriesAmidChanges returns n queries of all shapes, over versions of a table: it changes before one of every so many.
+func queriesAmidChanges(r *rand.Rand, fact, dim *testTable, n, every int) (queries []*program.Query) {
+	for i := range n {
+		if i%every == every-1 {
+			fact.change(r)
+		}
+		queries = append(queries, testShapes[i%len(testShapes)](r, fact, dim))
+	}
+	return queries
+}
+
 // TestConcurrent has many queries at once, over versions of a table, with little memory.
 func TestConcurrent(t *testing.T) {
 	for _, budget := range []int64{400 << 10, 64 << 20} {
@@ -220,13 +231,7 @@ func TestConcurrent(t *testing.T) {
 		mem := newMemory(t, 4<<20)
 		m := newManager(t, Options{Memory: budget, Share: true, chunk: 16 << 10, File: mem.f, Offset: mem.offset}, newEmulator(t, emulator.Options{}))
 		fact, dim := testTables(r, mem)
-		var queries []*program.Query
-		for i := range 48 {
-			if i%8 == 7 {
-				fact.change(r)
-			}
-			queries = append(queries, testShapes[i%len(testShapes)](r, fact, dim))
-		}
+		queries := queriesAmidChanges(r, fact, dim, 48, 8)
 		var wg sync.WaitGroup
 		for g := range 6 {
 			wg.Go(func() {

@@ -280,10 +280,7 @@ func failsGrouped(q *plan.Star) bool {
 
 // of reports whether expressions are over tables of the core, and such alone.
 func (r *reduction) of(es ...plan.Expr) bool {
-	return !slices.ContainsFunc(es, func(e plan.Expr) bool {
-		set := plan.Tables(e)
-		return set == 0 || set&^r.core != 0
-	})
+	return r.has(es) && !slices.ContainsFunc(es, func(e plan.Expr) bool { return plan.Tables(e) == 0 })
 }
 
 // has reports whether the core has all tables that expressions are over.

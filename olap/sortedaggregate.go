@@ -32,22 +32,22 @@ func (a *windowAggregate) overSorted(part *windowPart) error {
 	return err
 }
 
-// growing takes memory for a text or an array as it grows: for the buffer that it is in, those that it has outgrown, which
+// bufferMemory takes memory for a text or an array as it grows: for the buffer that it is in, those that it has outgrown, which
 // wait for the garbage collector, and the string that is made of it.
-type growing struct {
+type bufferMemory struct {
 	x     *execution
 	taken int64
 }
 
 const (
-	growingFactor = 3
-	growingLeast  = 64 << 10 // what is shorter is not worth a look
+	bufferFactor = 3
+	bufferLeast  = 64 << 10 // what is shorter is not worth a look
 )
 
-// reach is called as there are n bytes.
-func (g *growing) reach(n int) error {
-	need := growingFactor * int64(n)
-	if n < growingLeast || need <= g.taken {
+// grow is called as there are n bytes.
+func (g *bufferMemory) grow(n int) error {
+	need := bufferFactor * int64(n)
+	if n < bufferLeast || need <= g.taken {
 		return nil
 	}
 	need += need / 4
@@ -58,12 +58,13 @@ func (g *growing) reach(n int) error {
 	return nil
 }
 
-func (g *growing) done() { g.x.give(g.taken) }
+// release gives it back.
+func (g *bufferMemory) release() { g.x.give(g.taken) }
 
 // concat gives a row the texts of rows, each that DISTINCT leaves.
 func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error) {
-	size := growing{x: a.w.x}
-	defer size.done()
+	memory := bufferMemory{x: a.w.x}
+	defer memory.release()
 	var text []byte
 	some, last := false, int64(0)
 	for _, r := range rows {
@@ -78,7 +79,7 @@ func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error
 		if len(text) > maxConcat {
 			return false, forward(plan.ReasonMemory, "text of an aggregate")
 		}
-		if err := size.reach(len(text)); err != nil {
+		if err := memory.grow(len(text)); err != nil {
 			return false, err
 		}
 	}
@@ -92,8 +93,8 @@ func (a *windowAggregate) concat(to uint32, rows []uint32) (null bool, err error
 
 // array gives a row the array of what rows have, nulls included, each that DISTINCT leaves.
 func (a *windowAggregate) array(to uint32, rows []uint32) (null bool, err error) {
-	size := growing{x: a.w.x}
-	defer size.done()
+	memory := bufferMemory{x: a.w.x}
+	defer memory.release()
 	list := sqltype.NewArray(a.arg.t)
 	last := uint32(0)
 	for _, r := range rows {
@@ -112,7 +113,7 @@ func (a *windowAggregate) array(to uint32, rows []uint32) (null bool, err error)
 		if list.Add(v); list.Size() > maxConcat {
 			return false, forward(plan.ReasonMemory, "array of an aggregate")
 		}
-		if err := size.reach(list.Size()); err != nil {
+		if err := memory.grow(list.Size()); err != nil {
 			return false, err
 		}
 	}

@@ -89,12 +89,12 @@ const (
 
 func (m *textMemory) add(bytes int64) {
 	if m.owed += bytes; m.owed >= textOwed {
-		m.settle()
+		m.flush()
 	}
 }
 
-// settle takes what is owed.
-func (m *textMemory) settle() error {
+// flush takes what is owed.
+func (m *textMemory) flush() error {
 	if m.err == nil && m.owed > 0 {
 		m.err = m.x.take(m.owed)
 	}
@@ -145,7 +145,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 				p.fillTruths(d, f.test, tab.Values[p.from:p.to])
 				return nil
 			}
-			return p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered, &textMemory{x: c.p.x})
+			return p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered, c.p.x)
 		}
 		if f.env == nil {
 			return fill()
@@ -246,7 +246,8 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 }
 
 // fill computes the strings of a piece. Those of codes below ordered have results in their order.
-func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, ordered int, memory *textMemory) error {
+func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, ordered int, x *execution) error {
+	memory := textMemory{x: x}
 	f := func(s string) (vector.Value, error) {
 		if memory.err != nil {
 			return vector.NullValue, nil
@@ -292,7 +293,7 @@ func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, or
 	if text {
 		p.list = texts.list
 	}
-	return memory.settle()
+	return memory.flush()
 }
 
 func (p *piece) fail(i int, err error) {

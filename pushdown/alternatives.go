@@ -75,6 +75,8 @@ func (a *analyzer) commonResults(vals []value) ([]plan.Expr, vector.Type) {
 	return out, t
 }
 
+const armModifiers = "CASE or COALESCE of constants with several type modifiers"
+
 // stableModifiers forwards outputs whose type modifier depends on who is asked.
 // PostgreSQL reduces CASE and COALESCE over constants when it plans: the arm that is
 // left brings its own modifier (numeric(5,2), varchar(3)) to the result. Describe of
@@ -83,7 +85,7 @@ func stableModifiers(outputs []plan.Expr) {
 	for _, e := range outputs {
 		mods := map[int32]bool{}
 		if constantArm(e, mods) && len(mods) > 1 {
-			fail(plan.ReasonDescription, "CASE or COALESCE of constants with several type modifiers")
+			fail(plan.ReasonDescription, armModifiers)
 		}
 	}
 }
@@ -91,7 +93,7 @@ func stableModifiers(outputs []plan.Expr) {
 // stableArms is stableModifiers of alternatives whose modifiers are lost as they are cast to their common type t.
 func stableArms(arms []value, t vector.Type) {
 	if t.Kind != vector.Numeric && severalModifiers(arms, t.Kind) { // numerics keep theirs
-		fail(plan.ReasonDescription, "CASE or COALESCE of constants with several type modifiers")
+		fail(plan.ReasonDescription, armModifiers)
 	}
 }
 
@@ -111,19 +113,17 @@ func typmodOf(v value, k vector.Kind) int32 {
 	if v.kind() != k {
 		return -1
 	}
-	t := v.e.Type()
+	known := k != vector.BPChar
 	switch e := v.e.(type) {
 	case plan.Column, plan.Const, plan.Key:
+		known = true
 	case *plan.Call:
-		if k == vector.BPChar && e.Op != plan.OpCast {
-			return unknownTypmod
-		}
-	default:
-		if k == vector.BPChar {
-			return unknownTypmod
-		}
+		known = known || e.Op == plan.OpCast
 	}
-	return t.Typmod
+	if !known {
+		return unknownTypmod
+	}
+	return v.e.Type().Typmod
 }
 
 // constantArm collects the type modifiers of the values that e may take and reports

@@ -115,6 +115,7 @@ func (a *analyzer) groupItems(s *scope, targets []target, outputs []plan.Expr) g
 		if a.aggregates(k.e) {
 			fail(plan.ReasonShape, "aggregate in GROUP BY")
 		}
+		a.keySubLink = a.keySubLink || len(keyLinks([]*pg.Node{k.written})) > 0
 		return k
 	}
 }

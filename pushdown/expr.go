@@ -86,6 +86,7 @@ type block struct {
 	windowDefs []*pg.Node      // of the WINDOW clause
 	usedDefs   map[string]bool // of windowDefs, by name: those that are read
 	keyLinks   []*keyLink      // of GROUP BY
+	keySubLink bool            // a key is written with a sub-select, in GROUP BY or in the output that it names
 	setCalls   setCalls
 	subselects []subselect // of expressions over its rows, which are not joined yet
 	number     int         // of the aggregation, once something refers to it, from 1; 0 before

@@ -81,23 +81,3 @@ func leftOutFails(r plan.Rel) (fails bool) {
 	})
 	return fails
 }
-
-// groupsBySubLink reports whether a key of GROUP BY is written with a sub-select. PostgreSQL leaves conditions on one that
-// is correlated above the groups (contain_subplans in subquery_planner, plan/planner.c): it has computed the aggregates of
-// the groups that they remove. Here the conditions are moved to the rows.
-func groupsBySubLink(sel *pg.SelectStmt) (by bool) {
-	links := func(n *pg.Node) bool { return len(keyLinks([]*pg.Node{n})) > 0 }
-	for _, n := range sel.GroupClause {
-		by = by || links(n)
-		name := ""
-		if c := n.GetColumnRef(); c != nil && len(c.Fields) == 1 {
-			name = c.Fields[0].GetString_().GetSval()
-		}
-		for i, t := range sel.TargetList {
-			r := t.GetResTarget()
-			shown := int(n.GetAConst().GetIval().GetIval()) == i+1 || name != "" && r.GetName() == name
-			by = by || shown && links(r.GetVal())
-		}
-	}
-	return by
-}

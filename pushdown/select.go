@@ -293,7 +293,9 @@ func (a *analyzer) selectBlock(sel *pg.SelectStmt, top bool) query {
 		}
 	}
 	if grouped {
-		if (!top || sel.HavingClause != nil) && groupsBySubLink(sel) && slices.ContainsFunc(a.aggs, func(g plan.AggregateCall) bool {
+		// PostgreSQL leaves conditions on a key that is correlated above the groups (contain_subplans in subquery_planner,
+		// plan/planner.c): it has computed the aggregates of groups that they remove. Here they are moved to the rows.
+		if (!top || sel.HavingClause != nil) && a.keySubLink && slices.ContainsFunc(a.aggs, func(g plan.AggregateCall) bool {
 			return mayFail(g.Arg) || mayFail(g.Filter) || aggregateFails(g)
 		}) {
 			fail(plan.ReasonEvaluation, "an aggregate that may fail, of groups by a sub-select that a condition may read")

@@ -498,15 +498,15 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 		want = t.direct.ask(ctx, sql, bounds, p)
 		diff = difference(q, want, got)
 	}
-	if diff == "" && r.log.failures() > failures && r.failsWithin(ctx, t, q, p) {
+	if diff == "" && r.log.failures() > failures && r.failsInternally(ctx, t, q, p) {
 		diff = internalError
 	}
 	return diff, want.err != "", nil
 }
 
-// failsWithin reports whether it is this question that pgaccel fails at: the log does not say of which session a failure is,
+// failsInternally reports whether it is this question that pgaccel fails at: the log does not say of which session a failure is,
 // and another one's may be being made smaller.
-func (r *run) failsWithin(ctx context.Context, t *talk, q *query, p protocol) bool {
+func (r *run) failsInternally(ctx context.Context, t *talk, q *query, p protocol) bool {
 	r.shrink.Lock()
 	defer r.shrink.Unlock()
 	failures := r.log.failures()
