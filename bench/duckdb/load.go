@@ -29,7 +29,7 @@ func load(ctx context.Context, conn *sql.Conn, dir, dsn, work string) (tables []
 	for _, m := range createTable.FindAllSubmatch(schema, -1) {
 		table := string(m[1])
 		tables = append(tables, table)
-		file := filepath.Join(dir, table+".tsv")
+		file := filepath.Join(dir, table+".tsv*") // in pieces, perhaps
 		if dsn != "" {
 			file = filepath.Join(work, table+".tsv")
 			if err := copyOut(ctx, dsn, table, file); err != nil {

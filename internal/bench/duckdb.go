@@ -71,20 +71,31 @@ func startDuckDB(ctx context.Context, program, dir string, w workload) (*duckdb,
 	return d, nil
 }
 
-// writeFiles writes schema.sql and TABLE.tsv.
+// writeFiles writes schema.sql and TABLE.tsv, or its pieces in TABLE.tsv.N.
 func (w workload) writeFiles(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "schema.sql"), []byte(w.schema), 0o644); err != nil {
 		return err
 	}
 	var g errgroup.Group
-	for _, table := range w.tables {
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	write := func(file string, rows func(io.Writer) error) {
 		g.Go(func() error {
-			f, err := os.Create(filepath.Join(dir, table+".tsv"))
+			f, err := os.Create(filepath.Join(dir, file))
 			if err != nil {
 				return err
 			}
-			return errors.Join(w.write(ctx, table, f), f.Close())
+			return errors.Join(rows(f), f.Close())
 		})
+	}
+	for _, table := range w.tables {
+		if w.piece == nil {
+			write(table+".tsv", func(f io.Writer) error { return w.write(ctx, table, f) })
+			continue
+		}
+		pieces := runtime.GOMAXPROCS(0)
+		for i := range pieces {
+			write(fmt.Sprintf("%s.tsv.%03d", table, i), func(f io.Writer) error { return w.piece(table, i, pieces, f) })
+		}
 	}
 	return g.Wait()
 }

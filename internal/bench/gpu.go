@@ -20,6 +20,9 @@ import (
 type GPUOptions struct {
 	Only         []string  // parts of GPUParts; nil is all
 	Scale        float64   // scale factor of the Star Schema Benchmark; 0 is 20, or 0.02 with Quick
+	Rows         int64     // of ClickBench's table; 0 is ten million, or 20,000 with Quick
+	TPCH         float64   // scale factor of TPC-H; 0 is 10, or 0.01 with Quick
+	DuckDB       string    // program of bench/duckdb; "" leaves it out
 	Quick        bool      // tiny inputs, for a look or the emulator: the numbers mean little
 	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
 	DeviceMemory int64     // bytes of each device to use; 0 is 85 % of what is free
@@ -32,12 +35,14 @@ type GPUOptions struct {
 
 // GPUParts are the parts of the benchmark, in the order in which they run.
 func GPUParts() []string {
-	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e"}
+	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e", "clickbench", "tpch"}
 }
 
 func (o *GPUOptions) fill() error {
 	orDefault(o.Quick, &o.Scale, 20, 0.02)
 	orDefault(o.Quick, &o.Runs, 12, 2)
+	orDefault(o.Quick, &o.Rows, 10_000_000, 20_000)
+	orDefault(o.Quick, &o.TPCH, 10, 0.01)
 	if o.Device == "" {
 		o.Device = "cuda"
 	}
@@ -83,7 +88,8 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 	}
 	r.report = newGPUReport(o, r.ex.Devices())
 	r.report.printHead(out)
-	parts := map[string]func(context.Context) error{"ssb": r.ssb, "decode": r.decode, "wah": r.wah, "cube": r.cube, "rowout": r.rowout, "coprocessor": r.coprocessor, "e2e": r.endToEnd}
+	parts := map[string]func(context.Context) error{"ssb": r.ssb, "decode": r.decode, "wah": r.wah, "cube": r.cube, "rowout": r.rowout, "coprocessor": r.coprocessor, "e2e": r.endToEnd,
+		"clickbench": r.clickbench, "tpch": r.tpch}
 	var errs []error
 	if r.copies, err = measureCopies(ctx, r.ex, r.first(), o.Quick); err != nil {
 		return fmt.Errorf("measuring copies: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"time"
 
@@ -43,6 +44,7 @@ type workload struct {
 	queries []statement
 	load    func(ctx context.Context, dsn string, p *progress) error   // into Postgres, keys included
 	write   func(ctx context.Context, table string, w io.Writer) error // a table as COPY text
+	piece   func(table string, piece, pieces int, w io.Writer) error   // a piece of it; nil where tables are written whole
 	direct  effort                                                     // of Postgres; a zero is as much as of the others
 	limit   time.Duration                                              // of a statement in Postgres by itself; 0 is none
 	copies  int                                                        // how often the first copy is measured, beside its COPYs alone; 0: once, without them
@@ -71,6 +73,20 @@ func generated(source tpcdata.Source, scale float64) (workload, error) {
 		return source.Load(ctx, dsn, scale, bar.tables(largest))
 	}
 	return w, nil
+}
+
+// inPieces is the workload of the tables of a generator, which are loaded by as many connections as there are processors: for
+// what does not measure Postgres.
+func inPieces(w workload, source tpcdata.Source, scale float64) workload {
+	w.piece = func(table string, piece, pieces int, out io.Writer) error {
+		return source.Generate(table, scale, piece, pieces, out)
+	}
+	w.load = func(ctx context.Context, dsn string, p *progress) error {
+		bar := p.start("loading", 0)
+		defer bar.done()
+		return source.LoadInPieces(ctx, dsn, scale, runtime.GOMAXPROCS(0))
+	}
+	return w
 }
 
 // only leaves out the queries that are not named; nil names all.

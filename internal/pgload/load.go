@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -86,4 +87,52 @@ func KeysOf(statements, table string) string {
 		}
 	}
 	return strings.Join(of, "; ")
+}
+
+// LoadInPieces is Load for tables that only others read: over so many connections at a time, each of which writes a piece
+// of a table, so that their rows lie among each other; nothing is frozen or vacuumed, and all of a row of
+// the largest is its key. piece writes one of pieces of a table.
+func LoadInPieces(ctx context.Context, dsn string, s Source, pieces int, piece func(table string, piece, pieces int, w io.Writer) error) error {
+	c, err := pgconn.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if err := Exec(ctx, c, s.Schema); err != nil {
+		return fmt.Errorf("creating the tables: %w", err)
+	}
+	g, all := errgroup.WithContext(ctx)
+	g.SetLimit(pieces)
+	for _, table := range slices.Backward(s.Tables) {
+		for i := range pieces {
+			g.Go(func() error {
+				if err := copyPiece(all, dsn, table, func(w io.Writer) error { return piece(table, i, pieces, w) }); err != nil {
+					return fmt.Errorf("loading %s: %w", table, err)
+				}
+				return nil
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, table := range s.Tables[:len(s.Tables)-1] {
+		if err := Exec(ctx, c, KeysOf(s.Keys, table)); err != nil {
+			return fmt.Errorf("keys of %s: %w", table, err)
+		}
+	}
+	return Exec(ctx, c, "ALTER TABLE "+s.Tables[len(s.Tables)-1]+" REPLICA IDENTITY FULL; ANALYZE")
+}
+
+func copyPiece(ctx context.Context, dsn, table string, write func(io.Writer) error) error {
+	c, err := pgconn.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	_, err = c.CopyFrom(ctx, r, "COPY "+table+" FROM STDIN")
+	r.Close() // stops the generator where COPY failed
+	return err
 }

@@ -17,6 +17,7 @@ var (
 	deviceUsedDesc      = processDesc("pgaccel_device_memory_bytes", "Bytes of a device's memory in use.", "device")
 	deviceKeptDesc      = processDesc("pgaccel_device_kept_bytes", "Bytes of a device's memory that are kept between queries, by what they hold.", "device", "content")
 	deviceCopiedDesc    = processDesc("pgaccel_device_copied_bytes_total", "Bytes copied to a device.", "device")
+	deviceReadDesc      = databaseDesc("pgaccel_device_read_bytes_total", "Bytes of columns, as encoded on devices, that queries have read there.")
 	deviceKernelDesc    = processDesc("pgaccel_device_kernel_seconds_total", "Time that queries have computed on a device.", "device")
 	deviceCompilesDesc  = processDesc("pgaccel_device_compiles_total", "Kernels compiled for a device, by result.", "device", "result")
 	deviceCompilingDesc = processDesc("pgaccel_device_compile_seconds_total", "Time until kernels were there, of each: compiled, or loaded where they had been before.", "device")
@@ -35,7 +36,9 @@ func (c *databaseCollector) collectDevices(gauge, counter send) {
 	queries := map[string]int64{"cpu": 0} // there from the start, so that a rate over it is defined
 	if e := c.d.engine; e != nil {
 		maps.Copy(queries, e.DeviceQueries())
-		counter(deviceBitmapsDesc, float64(e.DeviceWork().Indexed))
+		work := e.DeviceWork()
+		counter(deviceBitmapsDesc, float64(work.Indexed))
+		counter(deviceReadDesc, float64(work.Read))
 		for reason, n := range e.DeviceFallbacks() {
 			counter(deviceFallbacksDesc, float64(n), reason)
 		}

@@ -96,6 +96,17 @@ func (s Source) Load(ctx context.Context, dsn string, scale float64, progress pg
 	}, progress)
 }
 
+// LoadInPieces creates the tables in the database at dsn and fills them in pieces (see pgload): for what only others read.
+func (s Source) LoadInPieces(ctx context.Context, dsn string, scale float64, pieces int) error {
+	if _, err := s.units(s.Tables[0], scale); err != nil {
+		return err
+	}
+	return pgload.LoadInPieces(ctx, dsn, pgload.Source{Schema: s.Schema(), Keys: s.Keys(), Tables: s.Tables}, pieces,
+		func(table string, piece, pieces int, w io.Writer) error {
+			return s.Generate(table, scale, piece, pieces, w)
+		})
+}
+
 // Fill puts values, a name and a value in turns, into a text that has [NAME] in their places.
 func Fill(template string, values []string) string {
 	pairs := make([]string, len(values))
