@@ -37,16 +37,16 @@ type deviceChoice struct {
 	prepared bool  // see Prepared
 }
 
-// choose returns whether the device is to be tried. It is as long as little is known of
+// choose returns whether the device is to be tried. It is where nothing is known of
 // it: where its kernel is being compiled the processor answers meanwhile, and is timed, and
-// the device is timed behind that (warmUp). Then the faster side is used, and the other one now and
+// the device is timed behind that (warmUp), while the processor answers what comes. Then the faster side is used, and the other one now and
 // then, because data and load change.
 func (c *deviceChoice) choose(p *processorRate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cpu, dev := c.timings[onCPU].smoothed, c.timings[onDevice].smoothed
 	if c.timings[onDevice].n < warmUps {
-		return true
+		return !c.warming
 	}
 	if n := c.timings[onCPU].n; n < 2 {
 		if n == 0 {
@@ -240,7 +240,7 @@ func (e *Engine) account(d *decision, r *computed) string {
 	}
 	// What was lost on the way to the processor says nothing about it, but of the device.
 	switch {
-	case e.opt.Device == nil:
+	case e.opt.Device == nil, ran == onDevice && r.report.Stats.Compile > 0: // the next one does not wait for kernels
 	case !r.offered || ran == onDevice || r.report.Stats.Kernel == 0:
 		d.shape.choice.add(ran, r.took, r.report.Stats.BytesRead, &e.devices.processor)
 	default: // what a device computed in vain it took, too

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,6 +150,7 @@ type timedDevice struct {
 	fault     bool // each row is an error
 	compiling int  // answers of that kind
 	prepared  int  // kernels that were asked for, and no more
+	waits     atomic.Int64
 }
 
 func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
@@ -158,11 +160,18 @@ func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.prepared++
 		return nil, gpu.Stats{}, nil
 	}
+	stats := gpu.Stats{Device: "fake:0", Kernel: 1}
 	if opt.Wait {
 		select {
 		case <-d.compiled:
-		case <-ctx.Done():
-			return nil, gpu.Stats{}, ctx.Err()
+		default:
+			stats.Compile = time.Second
+			d.waits.Add(1)
+			select {
+			case <-d.compiled:
+			case <-ctx.Done():
+				return nil, gpu.Stats{}, ctx.Err()
+			}
 		}
 	}
 	d.mu.Lock()
@@ -174,10 +183,10 @@ func (d *timedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		return nil, gpu.Stats{}, gpu.ErrCompiling
 	}
 	if d.runs++; d.fault {
-		return &program.Result{Fault: true}, gpu.Stats{Device: "fake:0", Kernel: 1}, nil
+		return &program.Result{Fault: true}, stats, nil
 	}
 	r, err := program.Reference(q)
-	return r, gpu.Stats{Device: "fake:0", Kernel: 1}, err
+	return r, stats, err
 }
 
 // TestWarmUp: what the processor answers while a kernel is compiled is computed on the device behind it,
@@ -213,6 +222,9 @@ func TestWarmUp(t *testing.T) {
 		if n := known(); n != [sides]int64{2, 0} || b.engine.devices.warming.Load() != 1 {
 			t.Errorf("before the kernel is there: %v, %d warm-ups", n, b.engine.devices.warming.Load())
 		}
+		for limit := time.Now().Add(time.Minute); d.waits.Load() == 0 && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
 		close(d.compiled)
 		for limit := time.Now().Add(time.Minute); b.engine.devices.warming.Load() > 0 && time.Now().Before(limit); {
 			time.Sleep(time.Millisecond)
@@ -223,6 +235,9 @@ func TestWarmUp(t *testing.T) {
 		}
 		if n := known(); n[onDevice] != want || n[onCPU] != 2 {
 			t.Errorf("fault %v: after the warm-up %v", fault, n)
+		}
+		if d.runs != map[bool]int{false: 1 + warmUps, true: 1}[fault] { // what waited for the kernel has not been timed
+			t.Errorf("fault %v: %d executions on the device", fault, d.runs)
 		}
 		ask()
 		if n := known(); n[onCPU]+n[onDevice] != 3+want || fault && n[onDevice] != 2 {

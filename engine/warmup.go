@@ -39,6 +39,13 @@ func (c *deviceChoice) begin() bool {
 	return true
 }
 
+// timed reports whether the device's time is known.
+func (c *deviceChoice) timed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timings[onDevice].n >= warmUps
+}
+
 func (c *deviceChoice) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +67,7 @@ func (e *Engine) warmUp(d *decision, bound *plan.Star, indexes olap.IndexUse) {
 		defer d.shape.choice.end()
 		ctx, cancel := context.WithTimeout(context.Background(), warmUpMax)
 		defer cancel()
-		for n := 0; n < warmUps && e.warmUpOnce(ctx, d, bound, indexes); n++ {
+		for n := 0; n <= warmUps && !d.shape.choice.timed() && e.warmUpOnce(ctx, d, bound, indexes); n++ { // the first one waits for kernels
 		}
 	}()
 }
@@ -77,8 +84,11 @@ func (e *Engine) warmUpOnce(ctx context.Context, d *decision, bound *plan.Star, 
 	if ctx.Err() != nil || report.Device == "" && report.Stats.Kernel == 0 {
 		return false
 	}
-	d.shape.choice.add(onDevice, took, report.Stats.BytesRead, &e.devices.processor)
-	return err == nil && report.Device != ""
+	worked := err == nil && report.Device != ""
+	if !worked || report.Stats.Compile == 0 {
+		d.shape.choice.add(onDevice, took, report.Stats.BytesRead, &e.devices.processor)
+	}
+	return worked
 }
 
 // computeAndDrop computes the query on the newest versions, and drops the result.

@@ -51,7 +51,7 @@ type accelerator struct {
 	err    error  // of a device that failed
 }
 
-// offered reports whether a device may be tried for the query, whose relations have not been computed.
+// offered reports whether a device may be tried for the query, whose relations have been computed.
 func (x *execution) offered() bool {
 	if x.opt.Device == nil || x.trace != nil || len(x.q.Tables) == 0 {
 		return false
@@ -154,6 +154,8 @@ func (x *execution) accelerate(g *grouper) (ok bool, err error) {
 // computed tells the caller that the device has done a star.
 func (a *accelerator) computed() {
 	if r := a.x.opt.Report; r != nil {
+		a.x.reporting.Lock()
+		defer a.x.reporting.Unlock()
 		if r.Device = a.device; r.Fallback != fallbackFault {
 			r.Fallback = ""
 		}
@@ -162,6 +164,8 @@ func (a *accelerator) computed() {
 
 // leave notes that the processor computes a star, and why.
 func (a *accelerator) leave(why string) bool {
+	a.x.reporting.Lock()
+	defer a.x.reporting.Unlock()
 	switch r := a.x.opt.Report; {
 	case r == nil:
 	case why == fallbackFault:
@@ -187,6 +191,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 		r, stats, err = a.x.device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
 	})
 	if report := a.x.opt.Report; report != nil {
+		a.x.reporting.Lock()
 		s := &report.Stats
 		s.Kernel += stats.Kernel
 		s.Copy += stats.Copy
@@ -195,6 +200,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 		s.BytesRead += stats.BytesRead
 		s.Indexed += stats.Indexed
 		s.Device = stats.Device
+		a.x.reporting.Unlock()
 	}
 	if a.x.opt.Scanned != nil {
 		a.x.opt.Scanned.Indexed.Add(int64(stats.Indexed))

@@ -18,19 +18,38 @@ import (
 // read them is most of the work.
 const deviceRowShare = 8
 
-// prepareRows prepares a query for rows; a device may have filtered them, and left out what a cut does.
-func (x *execution) prepareRows(wanted []plan.Expr, at cut) (p *pipeline, lowered []plan.Expr, err error) {
+// prepareRows prepares a query for rows; a device may have filtered them, and left out what a cut does. Where worth, if not
+// nil, says of the pipeline that it is not, nothing is done and p is nil.
+func (x *execution) prepareRows(wanted []plan.Expr, at cut, worth func(p *pipeline) bool) (p *pipeline, lowered []plan.Expr, err error) {
 	done, err := x.onDevice(func() (ok bool, err error) {
 		if p, lowered, err = x.prepareFor(0, wanted, nil, true); err != nil {
 			return false, err
 		}
+		if worth != nil && !worth(p) {
+			p = nil
+			return true, nil
+		}
 		ok, err = x.findRows(p, lowered, at)
 		return ok || err == nil && !p.builds(), nil
 	})
-	if !done {
-		return x.prepare(0, wanted, nil)
+	if done {
+		return p, lowered, err
+	}
+	if p, lowered, err = x.prepare(0, wanted, nil); err == nil && worth != nil && !worth(p) {
+		p = nil
 	}
 	return p, lowered, err
+}
+
+// findsRows reports whether a device is to find the rows of a joined table, of which p is the pipeline.
+func (p *pipeline) findsRows() bool {
+	x, rows := p.x, p.tab.Rows
+	if x.opt.Device == nil || x.opt.Prepare || x.trace != nil || x.q.Tables[p.table].Relation != nil || !x.opt.enough(int(rows), deviceRows) ||
+		p.expectedRows()*deviceRowShare > float64(rows) {
+		return false
+	}
+	_, ok := x.opt.Device.Limits()
+	return ok && !x.standsFor()
 }
 
 // findRows has the device find the rows of p's table that pass and that a cut may leave, if it can, and makes p a

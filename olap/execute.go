@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"pgaccel/colstore"
@@ -141,7 +142,7 @@ func newExecution(ctx context.Context, q *plan.Star, in Input, opt Options) (*ex
 			opt.grouping = strategy(uint64(eagerTurn.Add(1)) % uint64(groupPartitioned+1))
 		}
 	}
-	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit, place: new(place)}
+	x := &execution{ctx: ctx, in: in, opt: opt, memory: new(atomic.Int64), room: opt.MemoryLimit, place: new(place), reporting: new(sync.Mutex)}
 	if x.opt.orders == nil {
 		x.opt.orders = &textOrders{ctx: ctx, server: opt.Rank}
 	}
@@ -244,7 +245,7 @@ func (x *execution) compute() (*result, error) {
 			at.rows = 0
 		}
 	}
-	p, lowered, err := x.prepareRows(wanted, at)
+	p, lowered, err := x.prepareRows(wanted, at, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -47,11 +47,6 @@ func (x *execution) begin() error {
 			})
 		})
 	}
-	// A relation is computed first, as for the processor: for what is asked of it, and then its rows are known.
-	relation := len(x.q.Tables) > 0 && x.q.Tables[0].Relation != nil
-	if !relation && x.offered() {
-		x.device = x.opt.Device
-	}
 	if err := x.reduce(); err != nil {
 		return err
 	}
@@ -73,7 +68,7 @@ func (x *execution) begin() error {
 		}
 		x.tabs[i], x.dicts[i] = r.tab, r.dicts
 	}
-	if relation && x.offered() {
+	if x.offered() {
 		x.device = x.opt.Device
 	}
 	return x.arrange()
@@ -126,7 +121,7 @@ func narrowed(c *plan.Call) plan.Expr {
 // within makes x a part of the statement that another execution is of: it has its turn, its place and its memory,
 // and reads its relations.
 func (x *execution) within(o *execution) {
-	x.turn, x.place, x.memory, x.trace = o.turn, o.place, o.memory, o.trace
+	x.turn, x.place, x.memory, x.trace, x.reporting = o.turn, o.place, o.memory, o.trace, o.reporting
 	x.relations, x.readers, x.read = o.relations, o.readers, o.read
 }
 

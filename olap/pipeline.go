@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"pgaccel/colstore"
@@ -40,6 +41,7 @@ type execution struct {
 	files     bool          // what memory does not hold from now on may go to files
 	turn      *turn         // among those that want slots; nil without Options.Slots
 	place     *place        // of the statement, among those that scan
+	reporting *sync.Mutex   // of Options.Report
 	// keeps: groups may come from Options.Kept; others are the versions of the tables that are not scanned then.
 	keeps  bool
 	others []colstore.Version
@@ -436,6 +438,11 @@ func (p *pipeline) load(b *probe) error {
 	}
 	b.child = child
 	b.lut = &lookup{}
+	if child.findsRows() {
+		if _, err := p.x.findRows(child, lowered, cut{}); err != nil {
+			return err
+		}
+	}
 	var distinct bool
 	if b.rows, distinct, err = child.collectKeys(b, lowered); err == nil && !distinct {
 		b.rows, err = child.collect(lowered, cut{})

@@ -84,7 +84,7 @@ func columnsRead(q *plan.Star) map[*plan.Relation][]bool {
 // reduce has the query read cores, where that is worth while: of its first table, and of those that
 // are looked up, the last ones first.
 func (x *execution) reduce() error {
-	if len(x.q.Joins) == 0 || x.device != nil || x.spill != nil || failsAnywhere(x.q) {
+	if len(x.q.Joins) == 0 || x.spill != nil || failsAnywhere(x.q) {
 		return nil
 	}
 	if err := x.arrange(); err != nil {
@@ -175,19 +175,19 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	in.opt.Device, in.opt.Kept, in.keeps = nil, nil, false
+	in.opt.Kept, in.keeps = nil, false
 	in.within(x)
-	if err := in.begin(); err != nil {
+	if err := in.begin(); err != nil { // it may read a core of its own
 		return nil, err
 	}
-	p, lowered, err := in.prepare(0, in.q.Output, nil) // it may read a core of its own
-	if err != nil {
+	p, lowered, err := in.prepareRows(in.q.Output, cut{}, func(p *pipeline) bool {
+		r.late = slices.DeleteFunc(r.late, func(i int) bool {
+			return p.expectedRows() > float64(x.rowsBelow(q.Tables[q.Joins[i].Table]))/coreShare && !x.opt.Eager
+		})
+		return len(r.late) > 0
+	})
+	if err != nil || p == nil {
 		return nil, err
-	}
-	if r.late = slices.DeleteFunc(r.late, func(i int) bool {
-		return p.expectedRows() > float64(x.rowsBelow(q.Tables[q.Joins[i].Table]))/coreShare && !x.opt.Eager
-	}); len(r.late) == 0 {
-		return nil, nil
 	}
 	rows, err := p.collect(lowered, cut{})
 	if err != nil {

@@ -83,7 +83,7 @@ func TestTopScanReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, lowered, err := x.prepareRows([]plan.Expr{bigint(0, 0), bigint(0, 0)}, cut{})
+		p, lowered, err := x.prepareRows([]plan.Expr{bigint(0, 0), bigint(0, 0)}, cut{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
