@@ -363,11 +363,11 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		return s.devs[0].run(ctx, s, q, list, opt)
 	}
 	whole := q
-	if q.Sink.Counted || q.Top > 0 { // groups of several devices may be the same
+	if q.Sink.Counted || q.Top > 0 || len(q.Sink.Having) > 0 { // groups of several devices may be the same
 		groups := *q.Program
-		groups.Sink.Counted = false
+		groups.Sink.Counted, groups.Sink.Having = false, nil
 		parts := *q
-		parts.Program, parts.Top = &groups, 0
+		parts.Program, parts.Top, parts.Having = &groups, 0, nil
 		q = &parts
 	}
 	lists := spread(q, list, len(s.devs))
@@ -415,7 +415,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if failed != nil {
 		return nil, stats, failed
 	}
-	return program.Top(whole, program.Count(whole, merge(q.Program, parts))), stats, nil
+	return program.Wanted(whole, program.Count(whole, merge(q.Program, parts))), stats, nil
 }
 
 // spread says which device has which segments.

@@ -304,12 +304,14 @@ func appendProgram(b []byte, p *program.Program) []byte {
 		b = appendInts(b, s.Node, s.Index, int(s.Permille))
 	}
 	s := &p.Sink
-	b = append(b, byte(s.Kind), byte(s.Place), byte(s.Build), flags(s.Repeats, s.Distinct, s.Counted, s.Top, s.TopDesc))
+	b = append(b, byte(s.Kind), byte(s.Place), byte(s.Build), byte(s.TopThen), flags(s.Repeats, s.Distinct, s.Counted, s.Top, s.TopDesc, s.TopThenDesc))
 	b = appendInts(b, s.Key, s.Prefix, s.TopBy, len(s.Digits), len(s.Accs))
 	for _, d := range s.Digits {
 		b = append(b, flags(d.Nullable))
 		b = appendInts(b, d.Node)
 	}
+	b = appendInts(b, len(s.Having))
+	b = appendInts(b, s.Having...)
 	for _, a := range s.Accs {
 		b = append(b, byte(a.Kind))
 		b = appendInts(b, a.Arg, a.Filter)

@@ -58,7 +58,7 @@ func sharable(q *program.Query) bool {
 // equal by TableID, lookups by ID.
 func sameQuery(a, b *program.Query) bool {
 	return a.TableID == b.TableID && len(a.Segments) == len(b.Segments) &&
-		a.Groups == b.Groups && a.Expect == b.Expect && a.Counted == b.Counted && a.Top == b.Top &&
+		a.Groups == b.Groups && a.Expect == b.Expect && a.Counted == b.Counted && a.Top == b.Top && a.TopDigit == b.TopDigit && slices.Equal(a.Having, b.Having) &&
 		slices.Equal(a.Constants, b.Constants) && slices.Equal(a.Ranges, b.Ranges) && slices.Equal(a.Digits, b.Digits) &&
 		slices.EqualFunc(a.Segments[0].Columns, b.Segments[0].Columns, func(x, y program.SegmentColumn) bool { return x.ID == y.ID }) &&
 		slices.EqualFunc(a.Lookups, b.Lookups, func(x, y program.LookupData) bool {

@@ -191,7 +191,9 @@ PGACCEL_INLINE void replica_sum128(uint64_t &low, uint64_t &high, uint32_t n)
 struct ResultHead {
 	uint64_t fault, full, count;
 	uint64_t bound; // 1 + the code of the last group that is wanted; 0: all are
-	uint64_t pad[28];
+	uint64_t before; // groups that come before those of that code
+	uint64_t ties;   // 1 + the code of the last digit that is wanted of these; 0: all are
+	uint64_t pad[26];
 };
 static_assert(sizeof(ResultHead) == 256, "as in gpu/program/places.go");
 
@@ -219,11 +221,29 @@ PGACCEL_INLINE uint32_t top_code(int64_t high, uint64_t low)
 
 PGACCEL_INLINE uint32_t top_code(int64_t v) { return top_code(v >> 63, (uint64_t)v); }
 
-// top_bound finds the code of the top-th group, of how many each code has, and leaves bound as it is where there are
-// fewer. It is called by all threads of a block of TOP_THREADS.
+// top_exact is topExact of gpu/program/top.go.
+PGACCEL_INLINE bool top_exact(uint32_t code)
+{
+	const uint32_t turned = TOP_CODES - 1 - code;
+	return (code > turned ? code : turned) - TOP_CODES / 2 < (TOP_MANTISSA + 2u) << TOP_MANTISSA;
+}
+
+// within is Range.has of gpu/program/top.go.
+PGACCEL_INLINE bool within(int64_t lo, int64_t hi, int64_t high, uint64_t low)
+{
+	const int64_t v = (int64_t)low;
+	if (high == v >> 63)
+		return lo <= v && v <= hi;
+	return high < 0 ? lo == (int64_t)(1ull << 63) : hi == (int64_t)(~0ull >> 1);
+}
+
+PGACCEL_INLINE bool within(int64_t lo, int64_t hi, int64_t v) { return lo <= v && v <= hi; }
+
+// top_bound finds the code of the top-th group, of how many each code has, and how many have lesser ones, and leaves both as
+// they are where there are fewer. It is called by all threads of a block of TOP_THREADS.
 #define TOP_THREADS 256u
 
-PGACCEL_INLINE void top_bound(const uint64_t *codes, uint64_t top, uint64_t *bound)
+PGACCEL_INLINE void top_bound(const uint64_t *codes, uint64_t top, uint64_t *bound, uint64_t *less)
 {
 	const uint32_t part = TOP_CODES / TOP_THREADS;
 	__shared__ uint64_t parts[TOP_THREADS], counts[TOP_CODES / TOP_THREADS];
@@ -251,8 +271,10 @@ PGACCEL_INLINE void top_bound(const uint64_t *codes, uint64_t top, uint64_t *bou
 	__syncthreads();
 	if (threadIdx.x == 0) {
 		uint32_t i = 0;
-		for (uint64_t n = before + counts[0]; n < top; n += counts[i])
-			i++;
+		uint64_t n = before;
+		for (; n + counts[i] < top; i++)
+			n += counts[i];
+		*less = n;
 		*bound = (uint64_t)(at * part + i) + 1;
 	}
 }

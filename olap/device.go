@@ -257,9 +257,7 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 		l := newLowering(g.p)
 		l.steps()
 		digits, accs := l.groups(by)
-		if first := g.firstOnDevice(); first > 0 && (g.p.x.opt.DeviceWait || by.expect >= float64(max(cutCandidates, first*firstOf))) {
-			l.top(first, g.p.x.q.Order[0], g.refs, accs)
-		}
+		g.leavesOut(l, by, digits, accs)
 		add(deviceBase{by: by, l: l, digits: digits, accs: accs, set: -1}, by.expect)
 		for k := range g.accs {
 			a := &g.accs[k]

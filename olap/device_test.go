@@ -32,7 +32,7 @@ type plainDevice struct {
 	built                       int // lookups that it was to build
 	repeats                     int // of keys that come again
 	prefixes, distinct, counted int // sinks
-	tops                        int
+	tops, thens, having         int
 	ops                         map[program.Op]int
 	steps                       map[program.StepKind]int
 	kinds                       map[program.LookupKind]int
@@ -64,6 +64,8 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.distinct += int(b2i(q.Sink.Distinct))
 		d.counted += int(b2i(q.Sink.Counted))
 		d.tops += int(b2i(q.Sink.Top))
+		d.thens += int(b2i(q.Sink.TopThen != program.TopAll))
+		d.having += int(b2i(len(q.Sink.Having) > 0))
 	}
 	for i := range q.Lookups {
 		if d.kinds[q.Program.Lookups[i].Kind]++; q.Lookups[i].Build != nil {

@@ -1,50 +1,70 @@
 package olap
 
 import (
+	"math"
 	"slices"
 
+	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
+	"pgaccel/vector"
 )
 
-// ORDER BY an aggregate with LIMIT, over groups: a device leaves out groups that are certainly not among the first
-// (program.Sink.Top), so that of many groups few come back. The processor orders these by all keys, as it would all.
+// HAVING, and ORDER BY an aggregate with LIMIT, over groups: a device leaves out groups that are certainly not of the result
+// (program.Sink.Having, Top), so that of many groups few come back. The processor asks what is left for all conditions, and
+// orders it by all keys, as it would all.
 
-// firstOnDevice is how many groups are wanted where a device may leave out others; else 0. All that the processor does with
-// groups must be harmless for those that are left out, and nothing be computed of them but what is ordered and shown.
-func (g *grouper) firstOnDevice() int64 {
+// harmlessOnDevice reports whether a device may leave out groups: all that the processor does with groups must be harmless
+// for those.
+func (g *grouper) harmlessOnDevice() bool {
 	q := g.p.x.q
-	if len(q.Having) > 0 || len(g.bases) != 1 || len(g.sets) != 1 || g.bases[0] != g.sets[0] || len(g.bases[0].axes) == 0 ||
+	if len(g.bases) != 1 || len(g.sets) != 1 || g.bases[0] != g.sets[0] || len(g.bases[0].axes) == 0 || mayFail(q.Having) ||
 		slices.ContainsFunc(g.accs, func(a acc) bool { return a.kind == accDistinct || a.kind == accRanked }) {
-		return 0
+		return false
 	}
 	for i := range q.Aggs {
 		if !g.harmless(i) {
-			return 0
+			return false
 		}
 	}
 	for i := range q.Group {
 		if g.p.x.looseKey(i) {
-			return 0
+			return false
 		}
 	}
-	return g.p.x.firstGroups()
+	return true
 }
 
-// top has the first groups in the order of a key leave the device, where that is an aggregate that is an accumulator and
-// never null.
-func (l *lowering) top(first int64, key plan.Order, refs []aggRef, accs []deviceAcc) {
-	e, ok := key.Expr.(plan.Agg)
-	if !ok || refs[e.Index].distinct >= 0 {
+// leavesOut has groups left out that are not of the result, of which so many are expected.
+func (g *grouper) leavesOut(l *lowering, by *grouping, digits []deviceDigit, accs []deviceAcc) {
+	if l.why != "" || !g.harmlessOnDevice() {
 		return
 	}
-	r := &refs[e.Index]
+	x := g.p.x
+	all := true
+	for _, e := range x.q.Having {
+		all = l.having(e, g.refs, accs) && all
+	}
+	// Nothing is computed of groups that are cut off but what is ordered and shown.
+	if first := x.firstGroups(); all && first > 0 && (x.opt.DeviceWait || by.expect >= float64(max(cutCandidates, first*firstOf))) {
+		l.top(first, x.q.Order[0], g.refs, accs)
+		l.topThen(by, digits, x)
+	}
+}
+
+// accumulated returns the accumulator of a program, -1 for the rows, that an aggregate is, in its own scale and never null.
+func accumulated(e plan.Expr, refs []aggRef, accs []deviceAcc) (acc int, r *aggRef, ok bool) {
+	a, ok := e.(plan.Agg)
+	if !ok || refs[a.Index].distinct >= 0 {
+		return 0, nil, false
+	}
+	r = &refs[a.Index]
 	at := r.value
 	switch r.f.State {
 	case sqlfn.AggregateCount:
 		at = r.count
 	case sqlfn.AggregateSum:
-		ok = r.f == plan.Sum && r.count < 0 && r.offset == 0
+		ok = r.f == plan.Sum && r.count < 0 && r.offset == 0 && !r.arg.t.Kind.IsFloat()
 	case sqlfn.AggregateLeast, sqlfn.AggregateGreatest:
 		ok = r.count < 0 && r.arg.dict == nil && !r.arg.t.Kind.IsFloat()
 	default:
@@ -55,8 +75,104 @@ func (l *lowering) top(first int64, key plan.Order, refs []aggRef, accs []device
 		by = accs[at]
 		ok = ok && by.acc >= 0 && by.more < 0
 	}
-	if ok {
+	return by.acc, r, ok
+}
+
+// top has the first groups in the order of a key leave the device, where that is an aggregate that is an accumulator and
+// never null.
+func (l *lowering) top(first int64, key plan.Order, refs []aggRef, accs []deviceAcc) {
+	if by, _, ok := accumulated(key.Expr, refs, accs); ok {
 		sink := &l.prog.Sink
-		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, key.Desc, by.acc, uint64(first)
+		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, key.Desc, by, uint64(first)
 	}
+}
+
+// topThen has those of them that tie leave by the next key, where that is what groups are by, and its digits are in its
+// order; where there is no other key, by what settles ties: the first output that differs.
+func (l *lowering) topThen(by *grouping, digits []deviceDigit, x *execution) {
+	sink := &l.prog.Sink
+	if !sink.Top {
+		return
+	}
+	then := plan.Order{}
+	if len(x.q.Order) > 1 {
+		then = x.q.Order[1]
+	} else if i := slices.IndexFunc(x.q.Output, func(e plan.Expr) bool {
+		_, constant := e.(plan.Const)
+		return !constant && e != x.q.Order[0].Expr
+	}); i >= 0 {
+		then.Expr = x.q.Output[i]
+	}
+	k, ok := then.Expr.(plan.Key)
+	if !ok {
+		return
+	}
+	for i := range by.axes {
+		if n := by.axes[i].node; n == nil || !inOrder(n.t) || n.nullable || !slices.Contains(by.axes[i].keys, k.Index) || by.pack.parts[i].card == 0 {
+			continue
+		}
+		sink.TopThen, sink.TopThenDesc = program.TopNumber, then.Desc
+		if digits[i].prefix {
+			sink.TopThen = program.TopPrefix
+		}
+		l.q.TopDigit = program.Digits{Stride: digits[i].stride, Card: digits[i].card}
+	}
+}
+
+// inOrder reports whether values of a type are in the order of the integers that stand for them.
+func inOrder(t vector.Type) bool {
+	return t.Kind.IsInt() || t.Kind == vector.Date || t.Kind == vector.Timestamp || t.Kind == vector.TimestampTZ || t.Kind == vector.Numeric && !t.Varying()
+}
+
+// having leaves out groups for which a condition of HAVING is false; ok is false where it leaves some of them.
+func (l *lowering) having(e plan.Expr, refs []aggRef, accs []deviceAcc) (ok bool) {
+	c, ok := e.(*plan.Call)
+	if !ok || !c.Op.IsComparison() || len(c.Args) != 2 {
+		return false
+	}
+	op, over := c.Op, c.Args[0]
+	k, ok := c.Args[1].(plan.Const)
+	if !ok {
+		if k, ok = c.Args[0].(plan.Const); !ok {
+			return false
+		}
+		op, over = plan.Flipped[op], c.Args[1]
+	}
+	by, r, ok := accumulated(plan.ValueKept(over), refs, accs)
+	if !ok || k.Null || k.Datum.Type.Kind != vector.Numeric && !k.Datum.Type.Kind.IsInt() {
+		return false
+	}
+	scale := int16(0)
+	if r.f.State != sqlfn.AggregateCount {
+		switch t := r.arg.t; {
+		case t.Kind == vector.Numeric && !t.Varying():
+			scale = t.Scale
+		case !t.Kind.IsInt():
+			return false
+		}
+	}
+	n, exact := plan.FloorTo(k.Decimal(), scale)
+	op, bound, _, decided := plan.Narrow(op, vector.Int8, n, exact)
+	if decided {
+		return false
+	}
+	within := program.Range{Lo: math.MinInt64, Hi: math.MaxInt64}
+	switch {
+	case bound == math.MinInt64 || bound == math.MaxInt64: // an end that is none
+		return false
+	case op == plan.OpEq:
+		within = program.Range{Lo: bound, Hi: bound}
+	case op == plan.OpLt:
+		within.Hi = bound - 1
+	case op == plan.OpLe:
+		within.Hi = bound
+	case op == plan.OpGt:
+		within.Lo = bound + 1
+	case op == plan.OpGe:
+		within.Lo = bound
+	default:
+		return false
+	}
+	l.prog.Sink.Having, l.q.Having = append(l.prog.Sink.Having, by), append(l.q.Having, within)
+	return true
 }

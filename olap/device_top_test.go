@@ -3,14 +3,15 @@ package olap
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgaccel/plan"
 	"pgaccel/vector"
 )
 
-// TestTopOnDevice has a device leave out groups that are not among the first by an aggregate: with ties at the cut, of few
-// and of many groups.
+// TestTopOnDevice has a device leave out groups that HAVING does, and that are not among the first by an aggregate: with ties
+// at the cut, of few and of many groups, by a key in either direction or by whatever settles them.
 func TestTopOnDevice(t *testing.T) {
 	o := newOnPlainDevice()
 	emulator := emulated(t)
@@ -22,7 +23,8 @@ func TestTopOnDevice(t *testing.T) {
 			if i == 4 && n > 60 && n < 1025 {
 				o.runner = emulator
 			}
-			group := []plan.Expr{w.named("g"), w.named("s"), w.named("n"), call(plan.OpMod, vector.Int4, w.named("id"), plan.Const{Datum: vector.Int(vector.Int4, 200)})}[w.r.IntN(4)]
+			group := []plan.Expr{w.named("g"), w.named("id"), // of which no two are the same
+				w.named("s"), w.named("n"), call(plan.OpMod, vector.Int4, w.named("id"), plan.Const{Datum: vector.Int(vector.Int4, 200)})}[w.r.IntN(5)]
 			q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}}, Grouped: true, Group: []plan.Expr{group}}
 			sum := plan.AggregateCall{Func: plan.Sum, Arg: w.named("id"), T: vector.TypeOf(vector.Int8)}
 			q.Aggs = []plan.AggregateCall{sum,
@@ -34,11 +36,28 @@ func TestTopOnDevice(t *testing.T) {
 				{Func: plan.Avg, Arg: w.named("id"), T: vector.NumericType(-1)},
 			}
 			q.Aggs = q.Aggs[:1+w.r.IntN(6+w.r.IntN(2))]
-			q.Order = []plan.Order{{Expr: plan.Agg{Index: w.r.IntN(len(q.Aggs))}, Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0}, {Expr: plan.Key{T: group.Type()}}}
+			q.Order = []plan.Order{{Expr: plan.Agg{Index: w.r.IntN(len(q.Aggs))}, Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0}, {Expr: plan.Key{T: group.Type()}, Desc: w.r.IntN(2) == 0}}
 			by := q.Order[0].Expr.(plan.Agg)
 			by.T = q.Aggs[by.Index].T
 			q.Order[0].Expr = by
 			q.Output = []plan.Expr{by, q.Order[1].Expr}
+			if w.r.IntN(3) == 0 {
+				q.Output, q.Order = []plan.Expr{q.Output[1], q.Output[0]}, q.Order[:1]
+			}
+			for range w.r.IntN(3) {
+				k := w.r.IntN(len(q.Aggs))
+				over := plan.Expr(plan.Agg{Index: k, T: q.Aggs[k].T})
+				ops := []plan.Op{plan.OpEq, plan.OpNe, plan.OpLt, plan.OpLe, plan.OpGt, plan.OpGe}
+				constant := plan.Expr(plan.Const{Datum: vector.Int(vector.Int8, w.r.Int64N(int64(2+k*n)))})
+				if q.Aggs[k].T.Kind == vector.Numeric {
+					constant = plan.Const{Datum: vector.Datum{Type: vector.NumericType(-1), Num: vector.Decimal{Unscaled: vector.Int128Of(w.r.Int64N(20) * 5), Scale: 1}}}
+				}
+				args := []plan.Expr{over, constant}
+				if w.r.IntN(2) == 0 {
+					slices.Reverse(args)
+				}
+				q.Having = append(q.Having, call(ops[w.r.IntN(len(ops))], vector.Bool, args...))
+			}
 			if w.r.IntN(3) == 0 {
 				q.Filter = []plan.Expr{call(plan.OpLt, vector.Bool, w.named("n"), plan.Const{Datum: vector.Datum{Type: vector.NumericType(2), I: 5000}})}
 			}
@@ -50,7 +69,8 @@ func TestTopOnDevice(t *testing.T) {
 		}
 	}
 	o.log(t)
-	if o.used*4 < o.answered*3 || o.device.tops < o.used/2 || o.device.tops == o.used || o.fallbacks[fallbackFault] > 0 {
-		t.Errorf("the device computed %d of %d queries, of %d the first groups; not: %v", o.used, o.answered, o.device.tops, o.fallbacks)
+	if o.used*4 < o.answered*3 || o.device.tops < o.used/3 || o.device.tops == o.used || o.device.thens < o.device.tops/4 ||
+		o.device.having < o.used/5 || o.fallbacks[fallbackFault] > 0 {
+		t.Errorf("the device computed %d of %d queries, of %d the first groups, %d by a digit, of %d those of HAVING; not: %v", o.used, o.answered, o.device.tops, o.device.thens, o.device.having, o.fallbacks)
 	}
 }

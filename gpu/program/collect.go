@@ -14,15 +14,19 @@ func (g *generator) count() {
 	case g.p.Sink.Place == PlaceHash:
 		number = "p.keys[slot] % p.numbers"
 	}
-	g.tally(number, "p.counts")
+	g.tally("", number, "p.counts")
 }
 
-// tally emits that groups are counted by a number that each has. Lanes of one number add up first.
-func (g *generator) tally(number, counts string) {
+// tally emits that groups for which a condition holds, if there is one, are counted by a number that each has. Lanes of one
+// number add up first.
+func (g *generator) tally(condition, number, counts string) {
 	g.line("const uint32_t lane = threadIdx.x & 31;")
 	g.line("for (uint64_t first = blockIdx.x * (uint64_t)blockDim.x; first < p.slots; first += gridDim.x * (uint64_t)blockDim.x) {")
 	g.line("const uint64_t slot = first + threadIdx.x;")
-	g.line("const bool put = slot < p.slots && p.table[slot] != 0;")
+	if condition != "" {
+		condition = " && " + condition
+	}
+	g.line("const bool put = slot < p.slots && p.table[slot] != 0%s;", condition)
 	g.line("const uint64_t number = put ? %s : 0;", number)
 	g.line("const uint32_t some = __ballot_sync(PGACCEL_WARP, put);")
 	g.line("if (one_group(number, some, put)) {")
@@ -53,9 +57,18 @@ func (g *generator) collect() {
 	g.line("const uint64_t rows = %s[slot];", table)
 	g.line("if (rows == 0)")
 	g.line("\tcontinue;")
-	if g.p.Sink.Top {
-		g.line("if (p.head->bound != 0 && %s >= p.head->bound)", g.topCode())
+	if having := g.having(); having != "" {
+		g.line("if (!(%s))", having)
 		g.line("\tcontinue;")
+	}
+	if g.p.Sink.Top {
+		g.line("const uint64_t code = %s;", g.topCode())
+		g.line("if (p.head->bound != 0 && code >= p.head->bound)")
+		g.line("\tcontinue;")
+		if g.p.Sink.TopThen != TopAll {
+			g.line("if (p.head->ties != 0 && code + 1 == p.head->bound && %s >= p.head->ties)", g.tieCode())
+			g.line("\tcontinue;")
+		}
 	}
 	g.line("uint64_t *const out = p.result + atomicAdd((unsigned long long *)&p.head->count, 1ull) * %d;", l.results)
 	number := "slot"

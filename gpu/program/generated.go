@@ -17,10 +17,11 @@ import (
 
 // Generated is a Program's kernel.
 type Generated struct {
-	// Source has the entry points Scan, Collect and, with Sink.Counted, Count, with Sink.Top Rank and Bound; what it
+	// Source has the entry points Scan, Collect and, with Sink.Counted, Count, with Sink.Top Rank and Bound, with
+	// TopThen Ties and TiesBound; what it
 	// is called, and they are, ends with a hash of it.
-	Source                            device.Source
-	Scan, Collect, Count, Rank, Bound string
+	Source                                             device.Source
+	Scan, Collect, Count, Rank, Bound, Ties, TiesBound string
 
 	p      *Program
 	t      Tuning
@@ -82,6 +83,14 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 			g.param("uint64_t *", "codes", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.codes) })
 			g.param("uint64_t", "top", func(a *arguments) uint64 { return a.q.Top })
 		}
+		if p.Sink.TopThen != TopAll {
+			g.param("uint64_t", "top_stride", func(a *arguments) uint64 { return a.q.TopDigit.Stride })
+			g.param("uint64_t", "top_card", func(a *arguments) uint64 { return a.q.TopDigit.Card })
+		}
+		for i := range p.Sink.Having {
+			g.param("int64_t", fmt.Sprintf("having%d_lo", i), func(a *arguments) uint64 { return uint64(a.q.Having[i].Lo) })
+			g.param("int64_t", fmt.Sprintf("having%d_hi", i), func(a *arguments) uint64 { return uint64(a.q.Having[i].Hi) })
+		}
 		if p.Sink.Place == PlaceHash {
 			g.param("uint64_t *", "keys", func(a *arguments) uint64 { return uint64(a.b.Scratch) + uint64(a.l.keys) })
 		}
@@ -108,7 +117,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	for _, k := range []struct {
 		name string
 		emit func()
-	}{{"collect", g.collect}, {"count", g.count}, {"rank", g.rank}, {"bound", g.bound}} {
+	}{{"collect", g.collect}, {"count", g.count}, {"rank", g.rank}, {"bound", g.bound}, {"ties", g.ties}, {"ties_bound", g.tiesBound}} {
 		g.lines = nil
 		if k.emit(); len(g.lines) > 0 || k.name == "collect" {
 			others = append(others, kernel{k.name, g.lines})
@@ -140,6 +149,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 	return &Generated{
 		Source: ScanSource("scan"+suffix, code(suffix)),
 		Scan:   "scan" + suffix, Collect: "collect" + suffix, Count: "count" + suffix, Rank: "rank" + suffix, Bound: "bound" + suffix,
+		Ties: "ties" + suffix, TiesBound: "ties_bound" + suffix,
 		p: p, t: t, places: p.places(), params: g.params,
 	}, nil
 }
@@ -325,6 +335,10 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 		if g.p.Sink.Top && q.Top > 0 {
 			launch(g.Rank, l.slots)
 			launch(g.Bound, 1)
+			if g.p.Sink.TopThen != TopAll {
+				launch(g.Ties, l.slots)
+				launch(g.TiesBound, 1)
+			}
 		}
 		launch(g.Collect, max(l.numbers, uint64(l.resultBytes/8)))
 	}
@@ -405,7 +419,7 @@ func (g *Generated) Parse(q *Query, first, rest []byte) (*Result, error) {
 	case SinkGroups:
 		if g.direct(&l) {
 			g.parseTable(r, &l, data)
-			break
+			return Wanted(q, r), nil
 		}
 		if need := h.count * g.places.results * 8; len(data)+len(rest) < need {
 			return nil, fmt.Errorf("a result of %d bytes instead of %d", len(data)+len(rest), need)

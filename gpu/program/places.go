@@ -136,7 +136,9 @@ func (g *Generated) layout(q *Query) (l layout) {
 		}
 		if p.Sink.Top {
 			l.codes = l.table + l.tableBytes
-			l.tableBytes += topCodes * 8
+			if l.tableBytes += topCodes * 8; p.Sink.TopThen != TopAll {
+				l.tableBytes += topCodes * 8
+			}
 		}
 		at += l.tableBytes
 		l.resultBytes = int64(l.numbers) * int64(places.results) * 8

@@ -201,6 +201,15 @@ type Acc struct {
 	Filter int // node, or -1: only rows for which it is true
 }
 
+// TopThen says where the digit is by which groups that tie are in order.
+type TopThen uint8
+
+const (
+	TopAll    TopThen = iota // no digit: all that tie are left
+	TopNumber                // Query.TopDigit of Result.Numbers
+	TopPrefix                // of Result.Prefix
+)
+
 // Sink is what becomes of rows that pass.
 type Sink struct {
 	Kind   SinkKind
@@ -223,6 +232,12 @@ type Sink struct {
 	// and all that tie with the last are (top.go).
 	Top, TopDesc bool
 	TopBy        int
+	// TopThen leaves fewer of those that tie with the last one by a small value (topExact): the first ones by a digit.
+	TopThen     TopThen
+	TopThenDesc bool
+	// Having, of groups that are not Distinct, has those left out of which one of the accumulators, -1 for the rows,
+	// is not within Query.Having, one by one.
+	Having []int
 	// SinkBuild: the layout of the lookup and the node that is its key. A key that comes
 	// twice is a fault, but in LookupBits with Repeats, and one that is null is left out. The
 	// entry is the number that Digits make; LookupHash cannot be built.

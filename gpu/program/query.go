@@ -37,6 +37,10 @@ type Query struct {
 	Counted uint64
 	// Top is how many groups are wanted with Sink.Top; 0: all.
 	Top uint64
+	// TopDigit is the digit of Sink.TopThen. Having are the intervals of Sink.Having: an end at the limit of 64 bits
+	// is none.
+	TopDigit Digits
+	Having   []Range
 	// Expect is about the number of groups, for PlaceHash.
 	Expect uint64
 	// Build is the size of the lookup that SinkBuild makes.
@@ -126,6 +130,9 @@ type DigitData struct {
 	Lo     int64
 	Stride uint64
 }
+
+// Digits is a digit of a number: number / Stride % Card.
+type Digits struct{ Stride, Card uint64 }
 
 // Result is what a query gives. Slices are the receiver's.
 type Result struct {

@@ -75,11 +75,36 @@ func (m *maker) sink() {
 	if s.Place != PlaceSingle && m.chance(3) {
 		s.Top, s.TopDesc, s.TopBy = true, m.chance(2), m.IntN(len(s.Accs)+1)-1
 		m.q.Top = uint64(m.IntN(50)) * uint64(m.IntN(2)+m.IntN(100))
+		if k := m.IntN(2*len(s.Digits) + 1); k < len(s.Digits) {
+			m.topThen(k)
+		}
+	}
+	for m.chance(3) {
+		s.Having = append(s.Having, m.IntN(len(s.Accs)+1)-1)
+		r := Range{math.MinInt64, math.MaxInt64}
+		if m.chance(2) {
+			r.Lo = m.Int64N(60) - 20
+		}
+		if m.chance(2) {
+			r.Hi = m.Int64N(1000)
+		}
+		m.q.Having = append(m.q.Having, r)
 	}
 	if m.faulty {
 		v := m.checkedNode(m.value(true, 1), m.value(true, 1))
 		s.Accs = append(s.Accs, Acc{Kind: AccSum128, Arg: v, Filter: -1})
 	}
+}
+
+// topThen has groups that tie be in the order of a digit.
+func (m *maker) topThen(k int) {
+	s := &m.p.Sink
+	s.TopThen, s.TopThenDesc = TopNumber, m.chance(2)
+	if k < s.Prefix {
+		s.TopThen = TopPrefix
+	}
+	b := m.bounds[s.Digits[k].Node]
+	m.q.TopDigit = Digits{m.q.Digits[k].Stride, uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(s.Digits[k].Nullable))}
 }
 
 // pairs bounds about how many rows come to the sink.

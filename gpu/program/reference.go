@@ -41,7 +41,7 @@ func Reference(q *Query) (*Result, error) {
 	if r.result.Fault {
 		return &Result{Fault: true}, nil
 	}
-	return Top(q, Count(q, r.result)), nil
+	return Wanted(q, Count(q, r.result)), nil
 }
 
 // Count returns the numbers that q asks for with Sink.Counted, of a result that has the groups; any

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -60,6 +61,8 @@ func TestTop(t *testing.T) {
 				}
 				q := accumulate(place, groups)
 				q.Program.Sink.Top, q.Program.Sink.TopBy, q.Program.Sink.TopDesc = true, by, (i+int(place))%2 == 0
+				q.TopDigit = Digits{1, q.Groups}
+				q.Program.Sink.TopThen, q.Program.Sink.TopThenDesc = TopThen((i+int(groups))%2), i%3 == 0
 				all, err := Reference(q)
 				if err != nil {
 					t.Fatal(err)
@@ -112,6 +115,11 @@ func leftOut(q *Query, r, all *Result) string {
 			c := value(r, k).Cmp(value(all, i))
 			if s.TopDesc {
 				c = -c
+			}
+			if c == 0 && s.TopThen != TopAll {
+				if c = cmp.Compare(r.Numbers[k], n); s.TopThenDesc {
+					c = -c
+				}
 			}
 			if c < 0 {
 				before++

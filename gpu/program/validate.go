@@ -201,6 +201,14 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Top && (s.Place == PlaceSingle || s.Distinct || s.TopBy < -1 || s.TopBy >= len(s.Accs)) {
 			return nil, fmt.Errorf("sink: the first groups by accumulator %d of %d in place %d, distinct %v", s.TopBy, len(s.Accs), s.Place, s.Distinct)
 		}
+		if s.TopThen > TopPrefix || s.TopThen != TopAll && !s.Top || s.TopThen == TopPrefix && s.Prefix == 0 {
+			return nil, fmt.Errorf("sink: the first groups %v, then by digit %d, prefix %d", s.Top, s.TopThen, s.Prefix)
+		}
+		for _, by := range s.Having {
+			if s.Distinct || by < -1 || by >= len(s.Accs) {
+				return nil, fmt.Errorf("sink: groups having accumulator %d of %d, distinct %v", by, len(s.Accs), s.Distinct)
+			}
+		}
 		for i, a := range s.Accs {
 			if a.Kind > AccMax {
 				return nil, fmt.Errorf("sink: accumulator %d of kind %d", i, a.Kind)
