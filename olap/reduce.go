@@ -163,8 +163,9 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 			}
 		}
 	}
+	device := x.deviceLikely()
 	r.late = slices.DeleteFunc(r.late, func(i int) bool {
-		return !r.reducible(i) || !filtered && x.rowsBelow(q.Tables[q.Joins[i].Table]) < coreShare*all
+		return device && x.builtOnDevice(q.Joins[i]) || !r.reducible(i) || !filtered && x.rowsBelow(q.Tables[q.Joins[i].Table]) < coreShare*all
 	})
 	if len(r.late) == 0 || len(q.Tables)+len(r.late) > plan.MaxTables {
 		return nil, nil
@@ -208,6 +209,24 @@ func (x *execution) reduceAt(root int) (to []int, err error) {
 	}
 	x.q = r.over(source)
 	return r.to, nil
+}
+
+// deviceLikely reports whether a device may get the query, as far as is known before it is reduced.
+func (x *execution) deviceLikely() bool {
+	if x.opt.Device == nil || x.trace != nil {
+		return false
+	}
+	if s := x.q.Tables[0]; s.Relation == nil && !x.opt.DeviceWait && !x.opt.enough(int(x.in.Tables[s.Table].Rows), deviceRows) {
+		return false
+	}
+	_, ok := x.opt.Device.Limits()
+	return ok && !slices.ContainsFunc(x.q.Aggs, func(a plan.AggregateCall) bool { return !aggregatesOnDevice(&a) })
+}
+
+// builtOnDevice reports whether a device may make the lookup of a join by itself, and keep it: faster than for some keys
+// alone by the processor.
+func (x *execution) builtOnDevice(j plan.StarJoin) bool {
+	return x.q.Tables[j.Table].Relation == nil && !j.Many && len(j.Key) == 1
 }
 
 // standsFor reports whether the query has texts that stand for others: which, each execution finds out. A
