@@ -47,8 +47,7 @@ func (g *grouper) leavesOut(l *lowering, by *grouping, digits []deviceDigit, acc
 	}
 	// Nothing is computed of groups that are cut off but what is ordered and shown.
 	if first := x.firstGroups(); all && first > 0 && (x.opt.DeviceWait || by.expect >= float64(max(cutCandidates, first*firstOf))) {
-		l.top(first, x.q.Order[0], g.refs, accs)
-		l.topThen(by, digits, x)
+		l.top(uint64(first), by, g.refs, digits, accs)
 	}
 }
 
@@ -78,25 +77,19 @@ func accumulated(e plan.Expr, refs []aggRef, accs []deviceAcc) (acc int, r *aggR
 	return by.acc, r, ok
 }
 
-// top has the first groups in the order of a key leave the device, where that is an aggregate that is an accumulator and
-// never null.
-func (l *lowering) top(first int64, key plan.Order, refs []aggRef, accs []deviceAcc) {
-	if by, _, ok := accumulated(key.Expr, refs, accs); ok {
-		sink := &l.prog.Sink
-		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, key.Desc, by, uint64(first)
-	}
-}
-
-// topThen has those of them that tie leave by the next key, where that is what groups are by, and its digits are in its
-// order; where there is no other key, by what settles ties: the first output that differs.
-func (l *lowering) topThen(by *grouping, digits []deviceDigit, x *execution) {
-	sink := &l.prog.Sink
-	if !sink.Top {
-		return
+// top has the first groups leave the device: in the order of the first key, where that is an aggregate that is an accumulator
+// and never null, and those that tie in that of the next one; where there is no other, of what settles ties, the first
+// output that differs. Where the first key is what groups are by, all tie in none.
+func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []deviceDigit, accs []deviceAcc) {
+	x, sink := by.g.p.x, &l.prog.Sink
+	keys := x.q.Order
+	if acc, _, ok := accumulated(keys[0].Expr, refs, accs); ok {
+		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, keys[0].Desc, acc, first
+		keys = keys[1:]
 	}
 	then := plan.Order{}
-	if len(x.q.Order) > 1 {
-		then = x.q.Order[1]
+	if len(keys) > 0 {
+		then = keys[0]
 	} else if i := slices.IndexFunc(x.q.Output, func(e plan.Expr) bool {
 		_, constant := e.(plan.Const)
 		return !constant && e != x.q.Order[0].Expr
@@ -111,11 +104,15 @@ func (l *lowering) topThen(by *grouping, digits []deviceDigit, x *execution) {
 		if n := by.axes[i].node; n == nil || !inOrder(n.t) || n.nullable || !slices.Contains(by.axes[i].keys, k.Index) || by.pack.parts[i].card == 0 {
 			continue
 		}
+		if !sink.Top {
+			sink.Top, sink.TopBy, l.q.Top = true, program.TopTied, first
+		}
 		sink.TopThen, sink.TopThenDesc = program.TopNumber, then.Desc
 		if digits[i].prefix {
 			sink.TopThen = program.TopPrefix
 		}
 		l.q.TopDigit = program.Digits{Stride: digits[i].stride, Card: digits[i].card}
+		return
 	}
 }
 

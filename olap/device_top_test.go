@@ -44,6 +44,9 @@ func TestTopOnDevice(t *testing.T) {
 			if w.r.IntN(3) == 0 {
 				q.Output, q.Order = []plan.Expr{q.Output[1], q.Output[0]}, q.Order[:1]
 			}
+			if w.r.IntN(5) == 0 {
+				q.Order = q.Order[len(q.Order)-1:]
+			}
 			for range w.r.IntN(3) {
 				k := w.r.IntN(len(q.Aggs))
 				over := plan.Expr(plan.Agg{Index: k, T: q.Aggs[k].T})

@@ -25,6 +25,9 @@ func (o *overview) first() error {
 	tied := o.x.ascending(o.n) // places of the groups that tie in the keys so far
 	var sure []uint32
 	for _, k := range q.Order {
+		if !overLeaf(k.Expr) {
+			return nil // it is computed of what is left
+		}
 		c, err := o.column(k.Expr)
 		if err != nil {
 			return err
@@ -76,13 +79,8 @@ func (x *execution) firstGroups() int64 {
 	if !x.limited || len(x.q.Order) == 0 || want < 0 || want == math.MaxInt64 {
 		return 0
 	}
-	for _, e := range x.q.Output {
-		if _, constant := e.(plan.Const); !overLeaf(e) && !constant {
-			return 0 // it may fail for a group that is cut off
-		}
-	}
-	if slices.ContainsFunc(x.q.Order, func(k plan.Order) bool { return !overLeaf(k.Expr) }) {
-		return 0
+	if mayFail(x.q.Output) || slices.ContainsFunc(x.q.Order, func(k plan.Order) bool { return mayFail([]plan.Expr{k.Expr}) }) {
+		return 0 // for a group that is cut off
 	}
 	return want + 1
 }

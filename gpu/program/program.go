@@ -210,6 +210,9 @@ const (
 	TopPrefix                // of Result.Prefix
 )
 
+// TopTied is Sink.TopBy where groups are in the order of a digit alone.
+const TopTied = -2
+
 // Sink is what becomes of rows that pass.
 type Sink struct {
 	Kind   SinkKind
@@ -228,7 +231,7 @@ type Sink struct {
 	// the last.
 	Counted bool
 	// Top, of several groups that are not Distinct, has groups left out that are not among the first Query.Top ones
-	// by accumulator TopBy, -1 for the rows: the least first, or with TopDesc the greatest. A few more may be there,
+	// by accumulator TopBy, -1 for the rows, TopTied for none, so that all tie: the least first, or with TopDesc the greatest. A few more may be there,
 	// and all that tie with the last are (top.go).
 	Top, TopDesc bool
 	TopBy        int

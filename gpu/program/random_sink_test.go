@@ -76,7 +76,9 @@ func (m *maker) sink() {
 		s.Top, s.TopDesc, s.TopBy = true, m.chance(2), m.IntN(len(s.Accs)+1)-1
 		m.q.Top = uint64(m.IntN(50)) * uint64(m.IntN(2)+m.IntN(100))
 		if k := m.IntN(2*len(s.Digits) + 1); k < len(s.Digits) {
-			m.topThen(k)
+			if m.topThen(k); m.chance(4) {
+				s.TopBy = TopTied
+			}
 		}
 	}
 	for m.chance(3) {

@@ -84,7 +84,9 @@ func first(q *Query, groups *Result) *Result {
 	s := &q.Sink
 	codes := make([]uint32, len(groups.Numbers))
 	for i := range codes {
-		if codes[i] = topCode(groups.value(s.TopBy, i)); s.TopDesc {
+		if s.TopBy == TopTied {
+			codes[i] = topCode(0, 0)
+		} else if codes[i] = topCode(groups.value(s.TopBy, i)); s.TopDesc {
 			codes[i] = topCodes - 1 - codes[i]
 		}
 	}
@@ -195,6 +197,9 @@ func (g *generator) having() string {
 
 // topCode emits the code of the group in a slot.
 func (g *generator) topCode() string {
+	if g.p.Sink.TopBy == TopTied {
+		return "top_code(0)"
+	}
 	code := "top_code(" + g.value(g.p.Sink.TopBy) + ")"
 	if g.p.Sink.TopDesc {
 		return "(TOP_CODES - 1 - " + code + ")"
