@@ -78,24 +78,18 @@ func accumulated(e plan.Expr, refs []aggRef, accs []deviceAcc) (acc int, r *aggR
 }
 
 // top has the first groups leave the device: in the order of the first key, where that is an aggregate that is an accumulator
-// and never null, and those that tie in that of the next one; where there is no other, of what settles ties, the first
-// output that differs. Where the first key is what groups are by, all tie in none.
+// and never null, and those that tie in that of the next one. Where the first key is what groups are by, all tie in none.
 func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []deviceDigit, accs []deviceAcc) {
 	x, sink := by.g.p.x, &l.prog.Sink
-	keys := x.q.Order
+	keys := x.orderOfCut()
 	if acc, _, ok := accumulated(keys[0].Expr, refs, accs); ok {
 		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, keys[0].Desc, acc, first
 		keys = keys[1:]
 	}
-	then := plan.Order{}
-	if len(keys) > 0 {
-		then = keys[0]
-	} else if i := slices.IndexFunc(x.q.Output, func(e plan.Expr) bool {
-		_, constant := e.(plan.Const)
-		return !constant && e != x.q.Order[0].Expr
-	}); i >= 0 {
-		then.Expr = x.q.Output[i]
+	if len(keys) == 0 {
+		return
 	}
+	then := keys[0]
 	k, ok := then.Expr.(plan.Key)
 	if !ok {
 		return
@@ -112,13 +106,9 @@ func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []devic
 			sink.TopThen = program.TopPrefix
 		}
 		l.q.TopDigit = program.Digits{Stride: digits[i].stride, Card: digits[i].card}
+		x.tiesDropped = x.tiesDropped || len(keys) <= len(x.orderOfCut())-len(x.q.Order)
 		return
 	}
-}
-
-// inOrder reports whether values of a type are in the order of the integers that stand for them.
-func inOrder(t vector.Type) bool {
-	return t.Kind.IsInt() || t.Kind == vector.Date || t.Kind == vector.Timestamp || t.Kind == vector.TimestampTZ || t.Kind == vector.Numeric && !t.Varying()
 }
 
 // having leaves out groups for which a condition of HAVING is false; ok is false where it leaves some of them.

@@ -34,14 +34,16 @@ type execution struct {
 	offset    int64                     // OFFSET and LIMIT
 	limit     int64
 	tied      bool // rows that tie were chosen among
-	limited   bool
-	memory    *atomic.Int64 // bytes taken so far for the statement
-	room      int64         // bytes that it may take
-	spill     *spiller      // what the result goes to; nil where memory has to do
-	files     bool          // what memory does not hold from now on may go to files
-	turn      *turn         // among those that want slots; nil without Options.Slots
-	place     *place        // of the statement, among those that scan
-	reporting *sync.Mutex   // of Options.Report
+	// tiesDropped is set where groups that tie may have been left out already, by what settles ties.
+	tiesDropped bool
+	limited     bool
+	memory      *atomic.Int64 // bytes taken so far for the statement
+	room        int64         // bytes that it may take
+	spill       *spiller      // what the result goes to; nil where memory has to do
+	files       bool          // what memory does not hold from now on may go to files
+	turn        *turn         // among those that want slots; nil without Options.Slots
+	place       *place        // of the statement, among those that scan
+	reporting   *sync.Mutex   // of Options.Report
 	// keeps: groups may come from Options.Kept; others are the versions of the tables that are not scanned then.
 	keeps  bool
 	others []colstore.Version

@@ -241,7 +241,7 @@ func (x *execution) cutRows(r *result) ([]uint32, error) {
 			last++
 		}
 		tied := rows[first:last]
-		if !slices.ContainsFunc(tied, func(i uint32) bool { return !r.alike(i, rows[cut]) }) {
+		if !x.tiesDropped && !slices.ContainsFunc(tied, func(i uint32) bool { return !r.alike(i, rows[cut]) }) {
 			continue
 		}
 		if !x.opt.Ties {

@@ -3,6 +3,7 @@ package olap
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -43,7 +44,9 @@ func keyText(c *vector.Column, i int) string {
 // cuts no tie says so.
 func TestTies(t *testing.T) {
 	chosen := 0
-	for seed := range uint64(60) {
+	device := newOnPlainDevice().device
+	for seed := range uint64(120) {
+		device.limits = deviceLimits[seed%2]
 		w := newWorld(t, seed)
 		table := w.tables[0]
 		q := plan.Star{Tables: []plan.Source{{Meta: table.meta}}, Grouped: seed%3 != 0}
@@ -56,6 +59,10 @@ func TestTies(t *testing.T) {
 			}
 			q.Output = append(q.Output, e)
 		}
+		if q.Grouped && w.r.IntN(2) == 0 {
+			q.Aggs = []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}}
+			q.Output = slices.Insert(q.Output, w.r.IntN(2), plan.Expr(plan.Agg{T: vector.TypeOf(vector.Int8)}))
+		}
 		for _, e := range q.Output[:w.r.IntN(2)] {
 			q.Order = append(q.Order, plan.Order{Expr: e, Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0})
 		}
@@ -65,6 +72,9 @@ func TestTies(t *testing.T) {
 		execute := func(q plan.Star) (*vector.Batch, error) {
 			opt := w.options
 			opt.Workers, opt.Ties, opt.Eager = 1+w.r.IntN(4), true, w.r.IntN(2) == 0
+			if w.r.IntN(2) == 0 {
+				opt.Device, opt.DeviceWait = device, true
+			}
 			return Execute(context.Background(), &q, w.input(), opt)
 		}
 		all, err := execute(q)
@@ -102,8 +112,28 @@ func TestTies(t *testing.T) {
 			t.Errorf("seed %d: pages of %d rows are not the whole of %d", seed, page, len(whole))
 		}
 	}
-	if chosen < 100 {
+	if device.thens < 40 {
+		t.Errorf("%d pages that a device has cut by a digit", device.thens)
+	}
+	if chosen < 200 {
 		t.Errorf("%d pages cut among rows that tie", chosen)
+	}
+}
+
+// TestTiesLeftOut: groups that are left out early were chosen among, too, where all that are left look alike.
+func TestTiesLeftOut(t *testing.T) {
+	w := cutWorld(t, rand.New(rand.NewPCG(1, 1)), 200)
+	q := &plan.Star{Tables: []plan.Source{{Meta: w.tables[0].meta}}, Grouped: true, Group: []plan.Expr{w.named("g"), w.named("id")}, Limit: plan.Const{Datum: vector.Int(vector.Int8, 2)},
+		Aggs: []plan.AggregateCall{{Func: plan.CountStar, T: vector.TypeOf(vector.Int8)}}}
+	count := plan.Agg{T: vector.TypeOf(vector.Int8)}
+	q.Output = []plan.Expr{plan.Key{T: vector.TypeOf(vector.Int4)}, count}
+	for _, q.Order = range [][]plan.Order{nil, {{Expr: count}}} {
+		for _, opt := range []Options{{}, {Device: newOnPlainDevice().device, DeviceWait: true}} {
+			opt.Ties = true
+			if b, err := Execute(t.Context(), q, w.input(), opt); err != nil || !b.Ties || b.Rows != 2 {
+				t.Errorf("order %v, device %v: %v, %v", q.Order, opt.DeviceWait, b, err)
+			}
+		}
 	}
 }
 

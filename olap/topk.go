@@ -24,7 +24,7 @@ func (o *overview) first() error {
 	}
 	tied := o.x.ascending(o.n) // places of the groups that tie in the keys so far
 	var sure []uint32
-	for _, k := range q.Order {
+	for i, k := range o.x.orderOfCut() {
 		if !overLeaf(k.Expr) {
 			return nil // it is computed of what is left
 		}
@@ -62,6 +62,7 @@ func (o *overview) first() error {
 		kept := append(slices.Clone(sure), tied...)
 		slices.Sort(kept)
 		o.restrict(kept)
+		o.x.tiesDropped = o.x.tiesDropped || i >= len(q.Order)
 		if slack > 0 || len(tied) <= firstOf*need {
 			return nil
 		}
@@ -76,13 +77,32 @@ func (o *overview) first() error {
 // to be left out before their outputs are computed.
 func (x *execution) firstGroups() int64 {
 	want := x.offset + x.limit
-	if !x.limited || len(x.q.Order) == 0 || want < 0 || want == math.MaxInt64 {
+	if !x.limited || len(x.orderOfCut()) == 0 || want < 0 || want == math.MaxInt64 {
 		return 0
 	}
 	if mayFail(x.q.Output) || slices.ContainsFunc(x.q.Order, func(k plan.Order) bool { return mayFail([]plan.Expr{k.Expr}) }) {
 		return 0 // for a group that is cut off
 	}
 	return want + 1
+}
+
+// orderOfCut is the order of groups that a LIMIT cuts: ORDER BY, and behind that the first outputs, as far as settle has those
+// that tie in the order of such keys.
+func (x *execution) orderOfCut() []plan.Order {
+	order := slices.Clone(x.q.Order)
+	for _, e := range x.q.Output {
+		if k, ok := e.(plan.Key); ok && inOrder(k.T) {
+			order = append(order, plan.Order{Expr: e})
+		} else if !slices.ContainsFunc(x.q.Order, func(o plan.Order) bool { return o.Expr == e }) {
+			break // those that tie may differ in it
+		}
+	}
+	return order
+}
+
+// inOrder reports whether values of a type are in the order of the integers that stand for them.
+func inOrder(t vector.Type) bool {
+	return t.Kind.IsInt() || t.Kind == vector.Date || t.Kind == vector.Timestamp || t.Kind == vector.TimestampTZ || t.Kind == vector.Numeric && !t.Varying()
 }
 
 // renumber replaces each value of list by its place in kept, which has all of them. Both ascend.
