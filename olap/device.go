@@ -108,7 +108,7 @@ func (x *execution) onDevice(try func() (done bool, err error)) (done bool, err 
 
 // ready reports whether the device may have a pipeline that was prepared for it.
 func (a *accelerator) ready(p *pipeline) (ok bool) {
-	if a.limits, ok = a.x.device.Limits(); !ok {
+	if a.limits, ok = a.x.opt.Device.Limits(); !ok {
 		return a.leave(fallbackNone)
 	}
 	if p.never || len(p.tab.Segments) == 0 {
@@ -188,7 +188,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	var stats gpu.Stats
 	var err error
 	a.x.aside(func() {
-		r, stats, err = a.x.device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
 	})
 	if report := a.x.opt.Report; report != nil {
 		a.x.reporting.Lock()
@@ -320,7 +320,7 @@ func (a *accelerator) prepare(list []deviceBase) {
 		return
 	}
 	for i := range list {
-		_, _, _ = a.x.device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true, Ahead: a.x.opt.Prepare})
+		_, _, _ = a.x.opt.Device.Run(a.x.ctx, list[i].l.query(), gpu.RunOptions{Prepare: true, Ahead: a.x.opt.Prepare})
 	}
 }
 

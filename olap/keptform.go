@@ -26,6 +26,7 @@ type keptForm struct {
 	accs   []keptAcc
 	refs   []keptRef
 	bases  []keptBase
+	keys   int // of the groups, late ones apart
 
 	mu    sync.Mutex
 	words [][]*lastingWords // by base and axis: of text whose codes are the execution's; else nil
@@ -68,7 +69,7 @@ type lastingWords struct {
 
 // keptForm returns the form of the groups; nil where groups of segments are not kept.
 func (g *grouper) keptForm(others []colstore.Version) *keptForm {
-	f := &keptForm{others: others}
+	f := &keptForm{others: others, keys: len(g.keys)}
 	for i := range g.accs {
 		a := &g.accs[i]
 		k := keptAcc{kind: a.kind, fold: a.fold, window: a.window}
@@ -188,7 +189,7 @@ func (f *keptForm) equal(o *keptForm) bool {
 	sameBase := func(a, b keptBase) bool {
 		return a.set == b.set && a.all == b.all && slices.Equal(a.axes, b.axes)
 	}
-	return slices.Equal(f.others, o.others) && slices.Equal(f.refs, o.refs) && slices.EqualFunc(f.accs, o.accs, sameAcc) && slices.EqualFunc(f.bases, o.bases, sameBase)
+	return f.keys == o.keys && slices.Equal(f.others, o.others) && slices.Equal(f.refs, o.refs) && slices.EqualFunc(f.accs, o.accs, sameAcc) && slices.EqualFunc(f.bases, o.bases, sameBase)
 }
 
 // adopt has the accumulators use the windows of those whose groups are kept: moments are in their units.

@@ -11,6 +11,7 @@ import (
 
 // grouped aggregates, then computes what stands over groups.
 func (x *execution) grouped() (*result, error) {
+	x.late()
 	var r *result
 	done, err := x.onDevice(func() (ok bool, err error) {
 		r, ok, err = x.groupedOn(true)
@@ -267,6 +268,10 @@ func (o *overview) column(e plan.Expr) (*rcol, error) {
 	if c := o.cols[e]; c != nil {
 		return c, nil
 	}
+	if _, late := e.(lateRef); late {
+		err := o.lateColumns()
+		return o.cols[e], err
+	}
 	if err := o.x.take(int64(o.n) * 9); err != nil {
 		return nil, err
 	}
@@ -387,7 +392,7 @@ func (o *overview) restrict(kept []uint32) {
 // overLeaf reports whether an expression is a column of the overview.
 func overLeaf(e plan.Expr) bool {
 	switch e.(type) {
-	case plan.Key, plan.Agg, *plan.Grouping:
+	case plan.Key, plan.Agg, *plan.Grouping, lateRef:
 		return true
 	}
 	return false

@@ -33,7 +33,8 @@ type execution struct {
 	conds     [][]plan.Expr             // by table: the conjuncts that its pipeline applies
 	offset    int64                     // OFFSET and LIMIT
 	limit     int64
-	tied      bool // rows that tie were chosen among
+	tied      bool      // rows that tie were chosen among
+	lateKeys  *lateKeys // of the groups; nil: none
 	// tiesDropped is set where groups that tie may have been left out already, by what settles ties.
 	tiesDropped bool
 	limited     bool

@@ -25,7 +25,7 @@ func (o *overview) first() error {
 	tied := o.x.ascending(o.n) // places of the groups that tie in the keys so far
 	var sure []uint32
 	for i, k := range o.x.orderOfCut() {
-		if !overLeaf(k.Expr) {
+		if _, late := k.Expr.(lateRef); late || !overLeaf(k.Expr) {
 			return nil // it is computed of what is left
 		}
 		c, err := o.column(k.Expr)

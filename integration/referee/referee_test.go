@@ -115,7 +115,7 @@ func TestCorpusEager(t *testing.T) { testCorpus(t, Options{Eager: true}) }
 
 // TestCorpusOnDevice asks the same of an emulated device.
 func TestCorpusOnDevice(t *testing.T) {
-	testCorpus(t, Options{Device: "emu", DeviceWorker: emulatorProgram(t)})
+	testCorpus(t, Options{Eager: true, Device: "emu", DeviceWorker: emulatorProgram(t)})
 }
 
 func testCorpus(t *testing.T, o Options) {

@@ -118,6 +118,8 @@ func (r *run) samples() {
 func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protocol, d string) error {
 	r.shrink.Lock()
 	defer r.shrink.Unlock()
+	t.shrinks = true
+	defer func() { t.shrinks = false }()
 	sql, bounds := p.text(q)
 	block := t.inBlock
 	settings := slices.Clone(t.settings)
@@ -141,6 +143,7 @@ func (r *run) found(ctx context.Context, t *talk, s *schema, q *query, p protoco
 			return err
 		}
 		*t = *fresh
+		t.shrinks = true
 	} else if err := t.endBlock(ctx); err != nil {
 		return err
 	}

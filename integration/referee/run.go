@@ -174,6 +174,7 @@ type talk struct {
 	left     int      // queries until the block ends
 	own      []string // changes of the session's, taken back, that the last question was asked amid
 	history  []string
+	shrinks  bool // a difference of its is being made smaller
 }
 
 // asked is a question with PostgreSQL's answer.
@@ -507,8 +508,10 @@ func (r *run) compare(ctx context.Context, t *talk, q *query, p protocol) (diff 
 // failsInternally reports whether it is this question that pgaccel fails at: the log does not say of which session a failure is,
 // and another one's may be being made smaller.
 func (r *run) failsInternally(ctx context.Context, t *talk, q *query, p protocol) bool {
-	r.shrink.Lock()
-	defer r.shrink.Unlock()
+	if !t.shrinks { // else it has the lock
+		r.shrink.Lock()
+		defer r.shrink.Unlock()
+	}
 	failures := r.log.failures()
 	sql, bounds := p.text(q)
 	t.proxy.ask(ctx, sql, bounds, p)
