@@ -316,7 +316,11 @@ func (a *analyzer) conditions(n *pg.Node, s *scope, taken func(*pg.Node, *scope)
 	}
 	a.attempt(func() {
 		if taken == nil || !taken(n, s) {
-			conds = conjuncts(nil, a.boolean(n, s))
+			e := a.boolean(n, s)
+			if conds = conjuncts(nil, e); taken == nil && readsAggregate(e) && slices.ContainsFunc(conds, func(c plan.Expr) bool { _, is := c.(plan.Const); return is }) {
+				// A comparison of an aggregate that is true for no value (sum(i) = 1.5): no condition on rows.
+				conds = []plan.Expr{e}
+			}
 		}
 	})
 	return conds

@@ -336,13 +336,7 @@ func (s *star) sinkHaving() {
 	}
 	kept := q.Having[:0:0]
 	for _, h := range q.Having {
-		aggregates := false
-		plan.Walk(h, func(e plan.Expr) bool {
-			_, is := e.(plan.Agg)
-			aggregates = aggregates || is
-			return !aggregates
-		})
-		if aggregates {
+		if readsAggregate(h) {
 			kept = append(kept, h)
 			continue
 		}
@@ -358,6 +352,16 @@ func (s *star) sinkHaving() {
 		}))
 	}
 	q.Having = kept
+}
+
+// readsAggregate reports whether an expression reads an aggregate.
+func readsAggregate(e plan.Expr) (reads bool) {
+	plan.Walk(e, func(e plan.Expr) bool {
+		_, is := e.(plan.Agg)
+		reads = reads || is
+		return !reads
+	})
+	return reads
 }
 
 // overSortedRows reports whether a leaf has the value of an aggregate over sorted rows.
