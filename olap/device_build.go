@@ -42,8 +42,8 @@ const (
 	// keptLookups are remembered, of at most keptBytes each.
 	keptLookups = 64
 	keptBytes   = 4 << 20
-	// deviceEntries bounds the entries of a lookup that a device makes.
-	deviceEntries = 1 << 16
+	// deviceEntries bounds the entries of a lookup that a device makes: of small tables, and of those that have as many rows.
+	deviceEntries, deviceEntriesMost = 1 << 16, 1 << 22
 	// deviceKeys bounds its keys.
 	deviceKeys = 1 << 28
 )
@@ -298,7 +298,7 @@ func (p *pipeline) buildOnDevice(b *probe, exprs []plan.Expr) bool {
 		}
 		pack.add(at, 0)
 	}
-	if pack.card == 0 || pack.card > deviceEntries {
+	if pack.card == 0 || pack.card > max(deviceEntries, min(deviceEntriesMost, uint64(p.x.tabs[t].Rows))) {
 		return false
 	}
 	lut := &lookup{LookupData: program.LookupData{Lo: key.lo, Size: size}, left: b.join.Kind == plan.Left, keyLo: key.lo, keyHi: key.hi, wide: true,

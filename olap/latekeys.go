@@ -50,13 +50,6 @@ func (x *execution) late() {
 	}
 	l := &lateKeys{of: q}
 	stays := l.find(x)
-	large := false
-	for t := range q.Tables {
-		large = large || l.decided>>uint(t)&1 != 0 && x.opt.enough(int(x.tabs[t].Rows), reduceRows)
-	}
-	if !large {
-		return
-	}
 	var group []plan.Expr
 	at := make([]plan.Expr, len(q.Group)) // by position in q.Group: what stands for the key
 	for i, e := range q.Group {
@@ -107,7 +100,17 @@ func (x *execution) late() {
 			return
 		}
 	}
-	if len(l.exprs) == 0 || grouping || mayFail(star.Output) {
+	// Texts are what lookups of large tables are slow to have; others cost less than to look for the rows of a few groups.
+	large := func(tables uint64) (large bool) {
+		for t := range q.Tables {
+			large = large || tables>>uint(t)&1 != 0 && x.opt.enough(int(x.tabs[t].Rows), reduceRows)
+		}
+		return large
+	}
+	worth := slices.ContainsFunc(l.exprs, func(e plan.Expr) bool {
+		return e.Type().Kind.IsString() && large(plan.Tables(e))
+	})
+	if !worth || grouping || mayFail(star.Output) {
 		return
 	}
 	for r := range l.roots {
