@@ -47,6 +47,9 @@ func (x *execution) begin() error {
 			})
 		})
 	}
+	if err := x.groupJoin(); err != nil {
+		return err
+	}
 	if err := x.reduce(); err != nil {
 		return err
 	}
