@@ -128,7 +128,9 @@ func (x *execution) groupJoin() error {
 }
 
 // nullOfNulls reports whether an aggregate of nulls alone is null.
-func nullOfNulls(f *sqlfn.Aggregate) bool { return f == plan.Sum || f == plan.Min || f == plan.Max || f == plan.Avg }
+func nullOfNulls(f *sqlfn.Aggregate) bool {
+	return f == plan.Sum || f == plan.Min || f == plan.Max || f == plan.Avg
+}
 
 // groupsAreRows reports whether each row of the first table is a group by itself.
 func (x *execution) groupsAreRows() bool {

@@ -16,7 +16,7 @@ func TestGroupJoin(t *testing.T) {
 		"select d.id, count(f.id) c from dim d left join fact f on f.k = d.id where d.r > 0 group by d.id having count(f.id) > 1 order by c desc, d.id limit 7":                  true,
 		"select d.id, sum(f.n) + 1 from dim d left join fact f on f.k = d.id group by d.id having count(*) = 1 or sum(f.n) is null":                                              true,
 		"select d.id, e.name, count(f.id) from dim d left join fact f on f.k = d.id join dim e on e.id = d.r group by d.id, e.name":                                              true,
-		"select d.id, count(f.w), max(f.t) from dim d left join many f on f.k = d.id and f.w > 2 group by d.id":                                                                           true,
+		"select d.id, count(f.w), max(f.t) from dim d left join many f on f.k = d.id and f.w > 2 group by d.id":                                                                  true,
 		// Not: other groups, a value of both, or one that is not null for nulls.
 		"select d.r, count(f.id) from dim d left join fact f on f.k = d.id group by d.r":                                false,
 		"select d.id, sum(f.n + d.r) from dim d left join fact f on f.k = d.id group by d.id":                           false,
