@@ -54,7 +54,6 @@ type statementTimes struct {
 	compute             time.Duration // on the device, of an execution that demands it
 	bytes               int64         // of columns that it reads, as encoded there
 	chosen, ran         bool          // by auto at last; where it was demanded, too
-	coldFirst, cold     time.Duration // the device demanded, after the worker has been started anew
 }
 
 // statements measures a workload through the wire: where pgaccel chooses, on the device, on the processor, and in DuckDB.
