@@ -377,7 +377,7 @@ func (c *aggCompiler) floatKey(arg *node) *node {
 	}
 	n := c.g.p.c.floatKey(arg)
 	if arg.kind == nodeColumn {
-		n.lo, n.hi, _ = columnBounds(c.g.p.tab, arg.col)
+		n.lo, n.hi, _ = c.g.p.columnBounds(arg.col)
 	}
 	c.keyed = append(c.keyed, acc{arg: arg, filter: n})
 	return n

@@ -3,7 +3,6 @@ package olap
 import (
 	"math"
 
-	"pgaccel/colstore"
 	"pgaccel/gpu/program"
 	"pgaccel/internal/invariant"
 	"pgaccel/plan"
@@ -115,7 +114,7 @@ func (c *compiler) column(e plan.Column) (*node, error) {
 	}
 	c.p.reads(e.Column)
 	n := &node{kind: nodeColumn, t: e.T, col: e.Column}
-	n.lo, n.hi, n.nullable = columnBounds(c.p.tab, e.Column)
+	n.lo, n.hi, n.nullable = c.p.columnBounds(e.Column)
 	switch {
 	case e.T.Kind.IsString():
 		if e.T.Kind == vector.BPChar && e.T.Typmod < 0 {
@@ -150,8 +149,13 @@ func (p *pipeline) selectedBounds(col int, lo, hi int64) (int64, int64) {
 	return lo, hi
 }
 
-// columnBounds merges a column's zone maps. Without values the bounds are 0, 0.
-func columnBounds(t *colstore.Table, col int) (lo, hi int64, nullable bool) {
+// columnBounds merges the zone maps of a column of the pipeline's table. Without values the bounds are 0, 0. They are those of
+// all rows where a device has found some (restrict): all nodes over a column have the same, within which a worker puts nulls.
+func (p *pipeline) columnBounds(col int) (lo, hi int64, nullable bool) {
+	t := p.tab
+	if p.unrestricted != nil {
+		t = p.unrestricted
+	}
 	if lo, hi, nullable = t.Bounds(col); lo > hi {
 		lo, hi = 0, 0
 	}

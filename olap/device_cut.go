@@ -99,7 +99,7 @@ func (p *pipeline) orderDigit(key *node, o plan.Order) *node {
 		return nil
 	}
 	if d.kind == nodeFloatKey && key.kind == nodeColumn { // whose zone maps are of these
-		d.lo, d.hi, _ = columnBounds(p.tab, key.col)
+		d.lo, d.hi, _ = p.columnBounds(key.col)
 	}
 	if o.Desc {
 		d = p.c.whole(plan.OpSub, p.c.number(-1), d) // ^d

@@ -110,6 +110,7 @@ func (p *pipeline) restrict(passes [][]uint64) error {
 		s.Live, s.LiveID = passes[i], 0
 		t.Segments, t.Rows = append(t.Segments, &s), t.Rows+int64(n)
 	}
+	p.unrestricted = p.tab
 	p.tab, p.expected = t, 0
 	before := slices.DeleteFunc(slices.Clone(p.steps[:p.fanned]), func(s step) bool {
 		return s.kind != program.StepProbe || len(p.probes[s.probe].wanted) == 0 && s.probe != p.many

@@ -110,7 +110,7 @@ func (l *lowering) mostOf(n *node) (most uint64, ok bool) {
 	}
 	switch n.kind {
 	case nodeColumn:
-		lo, hi, _ := columnBounds(l.p.tab, n.col) // keys: the bits of a magnitude, with a sign
+		lo, hi, _ := l.p.columnBounds(n.col) // keys: the bits of a magnitude, with a sign
 		return uint64(magnitude(lo, hi)), true
 	case nodeConst:
 		written([]int64{n.k})

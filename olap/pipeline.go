@@ -76,23 +76,25 @@ func (x *execution) give(bytes int64) {
 // pipeline scans one table, looks its rows up in the tables joined to it, filters,
 // and hands what remains to a sink.
 type pipeline struct {
-	x         *execution
-	table     int
-	tab       *colstore.Table
-	c         *compiler
-	probes    []*probe
-	steps     []step
-	never     bool     // a constant condition is not true: no rows
-	many      int      // the probe on no unique key; -1: none
-	fanned    int      // steps before its partners are known
-	columns   []int    // that are read
-	strict    []bool   // by column: no row that passes is null there; nil: nobody knows of any
-	indexable bool     // some step may be answered by bitmap indexes
-	collected []*node  // what rows() collects
-	top       *topScan // nil where no bound on rows' first key is kept
-	keep      *keeper  // nil where nothing is kept of segments
-	device    bool     // it is prepared for a device
-	expected  float64  // as expectedRows; 0 until then
+	x     *execution
+	table int
+	tab   *colstore.Table
+	// unrestricted is the table of which a device has found the rows that tab has; nil: it is tab.
+	unrestricted *colstore.Table
+	c            *compiler
+	probes       []*probe
+	steps        []step
+	never        bool     // a constant condition is not true: no rows
+	many         int      // the probe on no unique key; -1: none
+	fanned       int      // steps before its partners are known
+	columns      []int    // that are read
+	strict       []bool   // by column: no row that passes is null there; nil: nobody knows of any
+	indexable    bool     // some step may be answered by bitmap indexes
+	collected    []*node  // what rows() collects
+	top          *topScan // nil where no bound on rows' first key is kept
+	keep         *keeper  // nil where nothing is kept of segments
+	device       bool     // it is prepared for a device
+	expected     float64  // as expectedRows; 0 until then
 }
 
 // probe is a lookup in a joined table.
