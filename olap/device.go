@@ -170,7 +170,7 @@ func (a *accelerator) leave(why string) bool {
 	case r == nil:
 	case why == fallbackFault:
 		r.Fallback, r.Err = why, a.err
-	case r.Device == "" && r.Fallback == "":
+	case r.Device == "" && (r.Fallback == "" || why == FallbackCompiling && r.Fallback != fallbackFault): // which has the shape warmed up
 		r.Fallback = why
 	}
 	return false

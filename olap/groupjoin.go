@@ -19,7 +19,7 @@ import (
 func (x *execution) groupJoin() error {
 	q := x.q
 	at := slices.IndexFunc(q.Joins, func(j plan.StarJoin) bool { return j.Many })
-	if at < 0 || !q.Grouped || q.Sets != nil || len(q.Group) == 0 || len(q.Aggs) == 0 || x.spill != nil || x.limited && len(q.Order) == 0 ||
+	if at < 0 || !q.Grouped || q.Sets != nil || len(q.Group) == 0 || len(q.Aggs) == 0 || x.spill != nil || (x.limited || x.offset > 0) && len(q.Order) == 0 ||
 		failsAnywhere(q) || failsGrouped(q) || q.Tables[0].Relation != nil {
 		return nil
 	}

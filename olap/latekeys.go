@@ -45,7 +45,7 @@ func (r lateRef) Type() vector.Type { return r.t }
 func (x *execution) late() {
 	q := x.q
 	want := x.offset + x.limit
-	if !q.Grouped || !x.limited || want < 0 || want > lateMost || len(q.Order) == 0 || q.Sets != nil || x.trace != nil || len(q.Group) < 2 {
+	if !q.Grouped || !x.limited || want < 0 || want > lateMost || len(q.Order) == 0 || q.Sets != nil || x.trace != nil || x.spill != nil || len(q.Group) < 2 {
 		return
 	}
 	l := &lateKeys{of: q}

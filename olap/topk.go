@@ -61,8 +61,8 @@ func (o *overview) first() error {
 		slices.Sort(sure)
 		kept := append(slices.Clone(sure), tied...)
 		slices.Sort(kept)
+		o.x.tiesDropped = o.x.tiesDropped || i >= len(q.Order) && len(kept) < o.n
 		o.restrict(kept)
-		o.x.tiesDropped = o.x.tiesDropped || i >= len(q.Order)
 		if slack > 0 || len(tied) <= firstOf*need {
 			return nil
 		}
@@ -87,8 +87,11 @@ func (x *execution) firstGroups() int64 {
 }
 
 // orderOfCut is the order of groups that a LIMIT cuts: ORDER BY, and behind that the first outputs, as far as settle has those
-// that tie in the order of such keys.
+// that tie in the order of such keys. Rows that are merged from files are not settled.
 func (x *execution) orderOfCut() []plan.Order {
+	if x.spill != nil {
+		return x.q.Order
+	}
 	order := slices.Clone(x.q.Order)
 	for _, e := range x.q.Output {
 		if k, ok := e.(plan.Key); ok && inOrder(k.T) {
