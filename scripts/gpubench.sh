@@ -1,11 +1,12 @@
 #!/bin/sh
 # Measures the device path on this machine's GPU: `scripts/gpubench.sh [flags of pgaccel-bench gpu]`.
 # Builds pgaccel, its worker and pgaccel-bench, or takes those in the folder BIN; writes
-# bench/results/<date>-<gpu>.json and .md. The end-to-end part needs a PostgreSQL server:
+# bench/results/<date>-<gpu>.json and .md. The parts through the wire (e2e, clickbench, tpch) need a PostgreSQL server:
 # PGACCEL_PG_BINDIR, or an installed one.
 #
 #   scripts/gpubench.sh                        everything at scale factor 20
 #   scripts/gpubench.sh --only ssb --scale 1   one part
+#   scripts/gpubench.sh --only clickbench,tpch --clickbench-rows 30000000 --duckdb build/duckdb
 #   BIN=/opt/pgaccel scripts/gpubench.sh       programs that are built
 #   REFEREE=20000 scripts/gpubench.sh          and so many random queries of PostgreSQL and the device
 #   DEVICE=emu scripts/gpubench.sh --quick     without a GPU: answers only
