@@ -297,16 +297,47 @@ const scenarioLimit = 5 * time.Minute
 // atWork says what the server and pgaccel are at; pgaccel ends.
 func (m *memory) atWork(ctx context.Context) string {
 	var lines []string
-	if conn, err := pgconn.Connect(ctx, m.url(true)); err == nil {
+	ask := func(url, sql string) {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		conn, err := pgconn.Connect(ctx, url)
+		if err != nil {
+			lines = append(lines, err.Error())
+			return
+		}
 		defer conn.Close(ctx)
-		results, _ := conn.Exec(ctx, "SELECT state, wait_event, left(query, 80) FROM pg_stat_activity WHERE backend_type = 'client backend'").ReadAll()
+		results, err := conn.Exec(ctx, sql).ReadAll()
+		if err != nil {
+			lines = append(lines, err.Error())
+		}
 		for _, r := range results {
 			for _, row := range r.Rows {
 				lines = append(lines, string(bytes.Join(row, []byte(" | "))))
 			}
 		}
 	}
+	ask(m.url(true), "SELECT state, wait_event, left(query, 80) FROM pg_stat_activity WHERE backend_type = 'client backend'")
+	ask(m.url(false), "SELECT client_port, state, state_change, route, accelerated, forwarded, held_bytes FROM pgaccel.sessions")
+	lines = append(lines, queued(m.child.Addr)...)
 	return strings.Join(append(lines, m.child.goroutines()), "\n")
+}
+
+// queued are the connections of an address, from both ends, with the bytes that the kernel has of them: who has not read, and
+// what has not been taken.
+func queued(addr string) (lines []string) {
+	_, text, _ := strings.Cut(addr, ":")
+	port, _ := strconv.Atoi(text)
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for line := range strings.Lines(string(table)) {
+		var at, local, remote, state, tx, rx int
+		if n, _ := fmt.Sscanf(line, "%d: %8x:%4x %8x:%4x %2x %8x:%8x", &at, new(int), &local, new(int), &remote, &state, &tx, &rx); n == 8 && (local == port || remote == port) && remote != 0 {
+			lines = append(lines, fmt.Sprintf("port %d to %d, state %d: %d bytes to be sent, %d to be read", local, remote, state, tx, rx))
+		}
+	}
+	return lines
 }
 
 // scenario runs one and prints its line. Where anything of it does not end, whoever waits, the error says what each is at.
