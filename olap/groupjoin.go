@@ -124,6 +124,7 @@ func (x *execution) groupJoin() error {
 	}
 	star.Joins[at] = plan.StarJoin{Table: t, Kind: kind, Outer: j.Outer, Key: key}
 	x.q = &star
+	x.files = x.maySpill() // where memory does not hold the groups before the join, files do behind it
 	return x.arrange()
 }
 
