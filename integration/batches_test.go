@@ -41,6 +41,9 @@ func rawConnect(t *testing.T, tg target) *rawConn {
 	if err != nil {
 		t.Fatal(a, err)
 	}
+	if err := c.SyncConn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	h, err := c.Hijack()
 	if err != nil {
 		t.Fatal(err)

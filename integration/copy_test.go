@@ -62,6 +62,9 @@ func hijacked(t *testing.T, tg target, user string, sets ...string) *portalClien
 	for _, set := range append([]string{"SET TimeZone = 'UTC'", "SET pgaccel.mode = 'force'"}, sets...) {
 		must(t, conn, set)
 	}
+	if err := conn.SyncConn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	h, err := conn.Hijack()
 	if err != nil {
 		t.Fatal(err)

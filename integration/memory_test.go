@@ -77,6 +77,9 @@ func portalsBeyondMemory(t *testing.T, s *stack, statements []string) {
 		}
 		must(t, conn, "SET pgaccel.mode = 'force'")
 		must(t, conn, "BEGIN")
+		if err := conn.SyncConn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		h, err := conn.Hijack()
 		if err != nil {
 			t.Fatal(err)

@@ -79,6 +79,9 @@ ANALYZE days;
 			must(t, conn, "SET pgaccel.mode = 'force'")
 			s.eventually(t, conn, sql)
 		}
+		if err := conn.SyncConn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		h, err := conn.Hijack()
 		if err != nil {
 			t.Fatal(err)
@@ -111,6 +114,9 @@ ANALYZE days;
 		must(t, conn, "SET TimeZone = 'UTC'")
 		if tg.port == s.proxy.port {
 			must(t, conn, "SET pgaccel.mode = 'force'")
+		}
+		if err := conn.SyncConn(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		h, err := conn.Hijack()
 		if err != nil {

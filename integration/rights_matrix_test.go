@@ -350,6 +350,9 @@ func TestOpenPortalKeepsItsRight(t *testing.T) {
 		if tg.port == s.proxy.port {
 			s.eventually(t, conn, "SELECT count(*) FROM vault")
 		}
+		if err := conn.SyncConn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		h, err := conn.Hijack()
 		if err != nil {
 			t.Fatal(err)

@@ -93,6 +93,9 @@ func TestSignals(t *testing.T) {
 	// A client that takes nothing keeps the process for its time of grace; a second signal
 	// does not wait.
 	c := connect(s.proxy)
+	if err := c.SyncConn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	h, err := c.Hijack()
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,10 @@ func dialRows(ctx context.Context, url string) (*rowsClient, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Else pgconn may still have a goroutine that reads, which a slow write has started, and take the first bytes.
+	if err := c.SyncConn(ctx); err != nil {
+		return nil, err
+	}
 	h, err := c.Hijack()
 	if err != nil {
 		return nil, err

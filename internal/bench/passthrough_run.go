@@ -112,6 +112,9 @@ func drainOnce(ctx context.Context, url, sql string) (d drained, took time.Durat
 	if err != nil {
 		return d, 0, err
 	}
+	if err := pc.SyncConn(ctx); err != nil {
+		return d, 0, err
+	}
 	h, err := pc.Hijack()
 	if err != nil {
 		return d, 0, err

@@ -189,6 +189,9 @@ func (m *memory) connect() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.SyncConn(ctx); err != nil {
+		return nil, err
+	}
 	h, err := c.Hijack()
 	if err != nil {
 		return nil, err
