@@ -81,15 +81,15 @@ func accumulated(e plan.Expr, refs []aggRef, accs []deviceAcc) (acc int, r *aggR
 // and never null, and those that tie in that of the next one. Where the first key is what groups are by, all tie in none.
 func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []deviceDigit, accs []deviceAcc) {
 	x, sink := by.g.p.x, &l.prog.Sink
-	keys := x.orderOfCut()
+	keys, at := x.orderOfCut(), 0
 	if acc, _, ok := accumulated(keys[0].Expr, refs, accs); ok {
 		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, keys[0].Desc, acc, first
-		keys = keys[1:]
+		at = 1
 	}
-	if len(keys) == 0 {
+	if at == len(keys) {
 		return
 	}
-	then := keys[0]
+	then := keys[at]
 	k, ok := then.Expr.(plan.Key)
 	if !ok {
 		return
@@ -105,8 +105,8 @@ func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []devic
 		if digits[i].prefix {
 			sink.TopThen = program.TopPrefix
 		}
-		l.q.TopDigit = program.Digits{Stride: digits[i].stride, Card: digits[i].card}
-		x.tiesDropped = x.tiesDropped || len(keys) <= len(x.orderOfCut())-len(x.q.Order)
+		l.q.TopDigit = program.DigitPlace{Stride: digits[i].stride, Card: digits[i].card}
+		x.tiesDropped = x.tiesDropped || at >= len(x.q.Order)
 		return
 	}
 }

@@ -39,7 +39,7 @@ type Query struct {
 	Top uint64
 	// TopDigit is the digit of Sink.TopThen. Having are the intervals of Sink.Having: an end at the limit of 64 bits
 	// is none.
-	TopDigit Digits
+	TopDigit DigitPlace
 	Having   []Range
 	// Expect is about the number of groups, for PlaceHash.
 	Expect uint64
@@ -131,8 +131,8 @@ type DigitData struct {
 	Stride uint64
 }
 
-// Digits is a digit of a number: number / Stride % Card.
-type Digits struct{ Stride, Card uint64 }
+// DigitPlace is where a digit of a number is: number / Stride % Card.
+type DigitPlace struct{ Stride, Card uint64 }
 
 // Result is what a query gives. Slices are the receiver's.
 type Result struct {

@@ -106,7 +106,7 @@ func (m *maker) topThen(k int) {
 		s.TopThen = TopPrefix
 	}
 	b := m.bounds[s.Digits[k].Node]
-	m.q.TopDigit = Digits{m.q.Digits[k].Stride, uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(s.Digits[k].Nullable))}
+	m.q.TopDigit = DigitPlace{m.q.Digits[k].Stride, uint64(b.hi) - uint64(b.lo) + 1 + uint64(number(s.Digits[k].Nullable))}
 }
 
 // pairs bounds about how many rows come to the sink.

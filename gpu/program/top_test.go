@@ -61,7 +61,7 @@ func TestTop(t *testing.T) {
 				}
 				q := accumulate(place, groups)
 				q.Program.Sink.Top, q.Program.Sink.TopBy, q.Program.Sink.TopDesc = true, by, (i+int(place))%2 == 0
-				q.TopDigit = Digits{1, q.Groups}
+				q.TopDigit = DigitPlace{1, q.Groups}
 				q.Program.Sink.TopThen, q.Program.Sink.TopThenDesc = TopThen((i+int(groups))%2), i%3 == 0
 				if i == 0 && q.Program.Sink.TopThen != TopAll && groups > 300 {
 					q.Program.Sink.TopBy = TopTied
