@@ -114,16 +114,12 @@ func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []devic
 // having leaves out groups for which a condition of HAVING is false; ok is false where it leaves some of them.
 func (l *lowering) having(e plan.Expr, refs []aggRef, accs []deviceAcc) (ok bool) {
 	c, ok := e.(*plan.Call)
-	if !ok || !c.Op.IsComparison() || len(c.Args) != 2 {
+	if !ok {
 		return false
 	}
-	op, over := c.Op, c.Args[0]
-	k, ok := c.Args[1].(plan.Const)
+	over, k, op, ok := withConstant(c)
 	if !ok {
-		if k, ok = c.Args[0].(plan.Const); !ok {
-			return false
-		}
-		op, over = plan.Flipped[op], c.Args[1]
+		return false
 	}
 	by, r, ok := accumulated(plan.ValueKept(over), refs, accs)
 	if !ok || k.Null || k.Datum.Type.Kind != vector.Numeric && !k.Datum.Type.Kind.IsInt() {

@@ -80,19 +80,11 @@ func (x *execution) begin() error {
 // narrowed compares integers or numerics of a fixed scale, which may have been cast to another, with a
 // numeric constant of that scale, which a scalar turned out to be, by a constant of their own scale.
 func narrowed(c *plan.Call) plan.Expr {
-	if !c.Op.IsComparison() || len(c.Args) != 2 {
+	cast, k, op, ok := withConstant(c)
+	if !ok {
 		return c
 	}
-	op, over := c.Op, c.Args[0]
-	k, ok := c.Args[1].(plan.Const)
-	if !ok {
-		if k, ok = c.Args[0].(plan.Const); !ok {
-			return c
-		}
-		op, over = plan.Flipped[op], c.Args[1]
-	}
-	cast := over
-	over = plan.ValueKept(cast)
+	over := plan.ValueKept(cast)
 	t := over.Type()
 	if k.Datum.Type.Kind != vector.Numeric || !k.Datum.Type.Varying() && over == cast || t.Varying() ||
 		t.Kind != vector.Numeric && !t.Kind.IsInt() {
