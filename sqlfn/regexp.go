@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"pgaccel/vector"
 )
@@ -27,26 +28,29 @@ var regexpReplace = Function{
 		if pattern.Null || to.Null {
 			return true
 		}
-		p := compiled(pattern.Str)
-		t, ok := template(to.Str, p.groups())
-		return ok && len(t) <= 1
+		r := replacementOf(pattern.Str, to.Str)
+		return r.re != nil && len(r.pieces) <= 1
 	},
 	Eval: func(args []vector.Value) (vector.Value, error) {
-		p := compiled(args[1].Str)
-		t, ok := template(args[2].Str, p.groups())
-		if !ok {
-			return vector.NullValue, failed("regexp_replace() of this regular expression or replacement")
-		}
+		r := replacementOf(args[1].Str, args[2].Str)
 		s := args[0].Str
-		if len(s) >= maxText/4 { // the server makes four bytes of each character
+		switch {
+		case r.re == nil:
+			return vector.NullValue, failed("regexp_replace() of this regular expression or replacement")
+		case len(s) >= maxText/4: // the server makes four bytes of each character
 			return vector.NullValue, failed("text of this length")
 		}
-		at := p.re.FindStringSubmatchIndex(s)
-		if at == nil {
+		var room matching
+		at, matched := r.find(&room, s)
+		if !matched {
 			return args[0], nil
 		}
+		if len(r.pieces) == 1 && r.pieces[0].group > 0 { // a part of s
+			g := r.pieces[0].group
+			return vector.Value{Str: s[max(at[2*g], 0):max(at[2*g+1], 0)]}, nil
+		}
 		var b strings.Builder
-		for _, piece := range t {
+		for _, piece := range r.pieces {
 			switch from := at[max(2*piece.group, 0)]; {
 			case piece.group == 0:
 				b.WriteString(piece.text)
@@ -61,33 +65,49 @@ var regexpReplace = Function{
 	},
 }
 
-// pattern is a regular expression; re is nil where it is not one of translate's.
-type pattern struct {
-	text string
-	re   *regexp.Regexp
+// replacement is what regexp_replace does to texts; re is nil where the server has to.
+type replacement struct {
+	text, to string
+	re       *regexp.Regexp
+	sequence *sequence // nil where re has more groups
+	pieces   []piece
 }
 
-// groups is the number of parentheses that capture, -1 where it is none of translate's.
-func (p *pattern) groups() int {
-	if p.re == nil {
-		return -1
+// last is the replacement that was used last: mostly all rows have one.
+var last atomic.Pointer[replacement]
+
+func replacementOf(text, to string) *replacement {
+	r := last.Load()
+	if r == nil || r.text != text || r.to != to {
+		r = newReplacement(strings.Clone(text), strings.Clone(to)) // a row's text may be gone with the next one
+		last.Store(r)
 	}
-	return p.re.NumSubexp()
+	return r
 }
 
-// last is the pattern that was used last: mostly all rows have one.
-var last atomic.Pointer[pattern]
+func newReplacement(text, to string) *replacement {
+	r := &replacement{text: text, to: to}
+	translated, q, ok := translate(text)
+	r.sequence = q
+	if !ok {
+		return r
+	}
+	re := regexp.MustCompile(translated)
+	if r.pieces, ok = template(to, re.NumSubexp()); ok {
+		r.re = re
+	}
+	return r
+}
 
-func compiled(text string) *pattern {
-	p := last.Load()
-	if p == nil || p.text != text {
-		p = &pattern{text: strings.Clone(text)} // a row's text may be gone with the next one
-		if translated, ok := translate(p.text); ok {
-			p.re = regexp.MustCompile(translated)
+// find returns where the groups of a match are, as FindStringSubmatchIndex does; room has them.
+func (r *replacement) find(room *matching, s string) (at []int, matched bool) {
+	if r.sequence != nil && utf8.ValidString(s) {
+		if matched, ok := room.match(r.sequence, s); ok {
+			return room.at[:], matched
 		}
-		last.Store(p)
 	}
-	return p
+	at = r.re.FindStringSubmatchIndex(s)
+	return at, at != nil
 }
 
 // piece is a part of a replacement: what a group matched, or a text where group is 0.
@@ -112,88 +132,112 @@ func template(to string, groups int) (t []piece, ok bool) {
 		}
 		t, to = append(t, piece{group: int(to[1] - '0')}), to[2:]
 	}
-	return t, groups >= 0
+	return t, true
 }
 
-// translate returns a regular expression of package regexp that matches what PostgreSQL's does and captures the same. It
+// translate returns a regular expression of package regexp that matches what PostgreSQL's does and captures the same, and
+// the same as a sequence, which is nil for one of too
+// many groups. It
 // takes those from ^ to $ that are a sequence of characters, sets [...] and [^...] of characters, and dots, each with ?, *
 // or + or without, and of groups of these: (...) and (?:...) with nothing behind, or of characters and sets alone with ?. All
 // are greedy, and the whole is matched to its end, so that both leave to each the most that the ones before it leave
 // and that the rest can do without.
-func translate(text string) (re string, ok bool) {
+func translate(text string) (re string, q *sequence, ok bool) {
 	rest, anchored := strings.CutPrefix(text, "^")
 	rest, ended := strings.CutSuffix(rest, "$")
 	if !anchored || !ended || strings.HasSuffix(rest, `\`) {
-		return "", false
+		return "", nil, false
 	}
 	var b strings.Builder
 	b.WriteString(`\A`)
 	grouped, repeats, empty := false, false, false // within a group; it has ?, * or +; it has nothing
+	q = &sequence{}
+	groups, group := 0, step{} // that capture; the one that is open
+	begin := 0                 // of it
 	for len(rest) > 0 {
 		atom := ""
+		var s step
 		switch c := rest[0]; {
 		case c == '(':
 			if grouped {
-				return "", false
+				return "", nil, false
 			}
 			open := "("
 			if strings.HasPrefix(rest, "(?:") {
 				open = "(?:"
 			} else if strings.HasPrefix(rest, "(?") || strings.HasPrefix(rest, "(*") {
-				return "", false
+				return "", nil, false
 			}
 			b.WriteString(open)
+			group = step{kind: stepClose}
+			if open == "(" {
+				groups++
+				group.group = 2*groups + 1
+			}
+			begin = len(q.steps)
+			q.steps = append(q.steps, step{kind: stepOpen}, step{kind: stepOpen, group: group.group &^ 1})
 			rest, grouped, repeats, empty = rest[len(open):], true, false, true
 			continue
 		case c == ')':
 			if !grouped || empty {
-				return "", false
+				return "", nil, false
 			}
 			b.WriteByte(')')
+			q.steps = append(q.steps, group)
 			rest, grouped = rest[1:], false
 			if strings.HasPrefix(rest, "?") {
 				if repeats {
-					return "", false
+					return "", nil, false
 				}
 				b.WriteByte('?')
 				rest = rest[1:]
+				q.steps[begin].kind, q.steps[begin].skip = stepMaybe, len(q.steps)
 			}
 			if rest != "" && strings.IndexByte("?*+{", rest[0]) >= 0 {
-				return "", false
+				return "", nil, false
 			}
 			continue
 		case c == '.':
 			atom, rest = `(?s:.)`, rest[1:]
+			s.complement()
 		case c == '[':
-			if atom, rest, ok = bracket(rest); !ok {
-				return "", false
+			if atom, rest, ok = bracket(rest, &s); !ok {
+				return "", nil, false
 			}
 		case c == '\\':
 			if len(rest) < 2 || !punctuation(rest[1]) {
-				return "", false // a class, a constraint, a reference
+				return "", nil, false // a class, a constraint, a reference
 			}
+			s.add(rest[1])
 			atom, rest = regexp.QuoteMeta(rest[1:2]), rest[2:]
 		case c >= 0x80 || strings.IndexByte(`^$*+?{}|]`, c) >= 0 || c < ' ':
-			return "", false
+			return "", nil, false
 		default:
+			s.add(c)
 			atom, rest = regexp.QuoteMeta(rest[:1]), rest[1:]
 		}
 		b.WriteString(atom)
 		empty = false
 		if rest != "" && strings.IndexByte("?*+", rest[0]) >= 0 {
+			s.optional, s.repeated = rest[0] != '+', rest[0] != '?'
 			b.WriteByte(rest[0])
 			rest, repeats = rest[1:], true
 		}
 		if rest != "" && strings.IndexByte("?*+{", rest[0]) >= 0 {
-			return "", false
+			return "", nil, false
 		}
+		q.steps = append(q.steps, s)
 	}
 	b.WriteString(`\z`)
-	return b.String(), !grouped
+	if groups > sequenceGroups {
+		return b.String(), nil, !grouped
+	}
+	q.settle()
+	return b.String(), q, !grouped
 }
 
-// bracket reads a set of characters of ASCII without ranges, classes and escapes.
-func bracket(text string) (set, rest string, ok bool) {
+// bracket reads a set of characters of ASCII without ranges, classes and escapes, whose members are those of s then.
+func bracket(text string, s *step) (set, rest string, ok bool) {
 	end := strings.IndexByte(text, ']')
 	if end < 0 {
 		return "", "", false
@@ -212,6 +256,10 @@ func bracket(text string) (set, rest string, ok bool) {
 			return "", "", false
 		}
 		set += regexp.QuoteMeta(string(rune(c)))
+		s.add(c)
+	}
+	if negated {
+		s.complement()
 	}
 	return set + "]", text[end+1:], true
 }

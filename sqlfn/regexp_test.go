@@ -3,6 +3,8 @@ package sqlfn
 import (
 	"context"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,11 +75,79 @@ func TestRegexpReplace(t *testing.T) {
 	}
 }
 
+// TestSequence compares sequences with package regexp, also where they give up.
+func TestSequence(t *testing.T) {
+	patterns := []string{`^https?://(www[.])?([^/]+)/.*$`, `^https?://(?:www\.)?([^/]+)/.*$`, "^(a*)(a*)(a*)(.*)b$", "^.?(a[.])?([^/b]+)$", "^(.)(.?)(.*)(.+)$", "^[^a]*(a)?[^b]*$",
+		"^(a*)b(.*)$", "^(a+)(b?)a*$", "^a*a*a*a*a*a*a*a*c$", "^(.*)[.](.*)$", "^(a)(a)(a)(a)(a)(a)(a)(a)(.*)$", "^(ab)?(a)?b*$", "^(?:ab)?([^c]*)(.*)$"}
+	r := rand.New(rand.NewPCG(3, 4))
+	alphabet := []string{"a", "a", "a", "b", ".", "/", "é", "日", "\n", "www.", "http://", "https://"}
+	matched, gaveUp := 0, 0
+	for _, text := range patterns {
+		re, q, ok := translate(text)
+		if !ok {
+			t.Fatalf("%s is not taken", text)
+		}
+		reference := regexp.MustCompile(re)
+		for _, n := range []int{0, 1, 2, 3, 5, 8, 63, 64, 127, 128, 129, 511, 512, 513} {
+			for i := range 40 {
+				s := strings.Repeat("a", n)
+				if i > 0 {
+					s = []string{"", "http://", "https://www.", "a"}[r.IntN(4)]
+					for range n {
+						s += alphabet[r.IntN(len(alphabet))]
+					}
+				}
+				want := reference.FindStringSubmatchIndex(s)
+				var m matching
+				found, ok := m.match(q, s)
+				if !ok {
+					gaveUp++
+					continue
+				}
+				if found != (want != nil) {
+					t.Fatalf("%s of %q: %v, not %v", text, s, found, want)
+				}
+				if found {
+					matched++
+					if got := m.at[2:len(want)]; !slices.Equal(got, want[2:]) {
+						t.Fatalf("%s of %q: %v, not %v", text, s, got, want[2:])
+					}
+				}
+			}
+		}
+	}
+	if _, q, ok := translate("^(a)(a)(a)(a)(a)(a)(a)(a)(a)(.*)$"); !ok || q != nil {
+		t.Error("a sequence of ten groups")
+	}
+	if matched < 1000 || gaveUp < 10 {
+		t.Errorf("%d match, %d gave up", matched, gaveUp)
+	}
+}
+
+func BenchmarkRegexpReplace(b *testing.B) {
+	args := []vector.Value{{Str: "https://www.navy-4711.example/blue/red/?id=17&green=4711&almond=99"}, {Str: `^https?://(www[.])?([^/]+)/.*$`}, {Str: `\2`}}
+	r := replacementOf(args[1].Str, args[2].Str)
+	b.Run("sequence", func(b *testing.B) {
+		for b.Loop() {
+			if v, err := regexpReplace.Eval(args); err != nil || v.Str != "navy-4711.example" {
+				b.Fatal(v, err)
+			}
+		}
+	})
+	b.Run("regexp", func(b *testing.B) {
+		for b.Loop() {
+			if at := r.re.FindStringSubmatchIndex(args[0].Str); len(at) != 6 {
+				b.Fatal(at)
+			}
+		}
+	})
+}
+
 // TestRegexpsOfTheServer are not taken.
 func TestRegexpsOfTheServer(t *testing.T) {
 	for _, pattern := range []string{"", "a", "^a", "a$", "^a|b$", "^(a|b)$", "^((a))$", "^(a*)?$", "^(a)*$", "^a*?$", "^a{2}$", `^\d$`, `^a\$`, "^[a-z]$", "^[[:alpha:]]$",
 		"^[]a]$", "^[^]a]$", `^[\d]$`, "^()$", "^(?i)a$", "^(?=a)a$", "^(a$", "^a)$", "^**$", "^(a)??$", "^é$", "^[é]$", `^(a)\1$`, "^[a$", "^a^$"} {
-		if re, ok := translate(pattern); ok {
+		if re, _, ok := translate(pattern); ok {
 			t.Errorf("%s is taken as %s", pattern, re)
 		}
 	}
