@@ -117,7 +117,7 @@ func (l *lowering) having(e plan.Expr, refs []aggRef, accs []deviceAcc) (ok bool
 	if !ok {
 		return false
 	}
-	over, k, op, ok := withConstant(c)
+	over, k, op, ok := comparisonWithConstant(c)
 	if !ok {
 		return false
 	}

@@ -80,7 +80,7 @@ func (x *execution) begin() error {
 // narrowed compares integers or numerics of a fixed scale, which may have been cast to another, with a
 // numeric constant of that scale, which a scalar turned out to be, by a constant of their own scale.
 func narrowed(c *plan.Call) plan.Expr {
-	cast, k, op, ok := withConstant(c)
+	cast, k, op, ok := comparisonWithConstant(c)
 	if !ok {
 		return c
 	}

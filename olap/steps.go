@@ -459,12 +459,12 @@ func (p *pipeline) rangeOf(e plan.Expr) (n *node, lo, hi int64, ok bool, err err
 // constantComparison recognises a comparison with a constant whose words are in the order of the
 // values, and stand for values of the other side's kind: what is compared, with what, and how.
 func constantComparison(c *plan.Call) (of plan.Expr, k plan.Const, op plan.Op, ok bool) {
-	of, k, op, ok = withConstant(c)
+	of, k, op, ok = comparisonWithConstant(c)
 	return of, k, op, ok && sameWords(of.Type(), k.Type())
 }
 
-// withConstant recognises a comparison with a constant of any type.
-func withConstant(c *plan.Call) (of plan.Expr, k plan.Const, op plan.Op, ok bool) {
+// comparisonWithConstant recognises a comparison with a constant of any type.
+func comparisonWithConstant(c *plan.Call) (of plan.Expr, k plan.Const, op plan.Op, ok bool) {
 	if !c.Op.IsComparison() || len(c.Args) != 2 {
 		return nil, k, 0, false
 	}

@@ -3,7 +3,6 @@ package sqlfn
 import (
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"pgaccel/vector"
@@ -28,19 +27,19 @@ var regexpReplace = Function{
 		if pattern.Null || to.Null {
 			return true
 		}
-		r := replacementOf(pattern.Str, to.Str)
-		return r.re != nil && len(r.pieces) <= 1
+		r, ok := replacementOf(pattern.Str, to.Str)
+		return ok && len(r.pieces) <= 1
 	},
 	Eval: func(args []vector.Value) (vector.Value, error) {
-		r := replacementOf(args[1].Str, args[2].Str)
+		r, ok := replacementOf(args[1].Str, args[2].Str)
 		s := args[0].Str
 		switch {
-		case r.re == nil:
+		case !ok:
 			return vector.NullValue, failed("regexp_replace() of this regular expression or replacement")
 		case len(s) >= maxText/4: // the server makes four bytes of each character
 			return vector.NullValue, failed("text of this length")
 		}
-		var room matching
+		var room backtracker
 		at, matched := r.find(&room, s)
 		if !matched {
 			return args[0], nil
@@ -65,48 +64,49 @@ var regexpReplace = Function{
 	},
 }
 
-// replacement is what regexp_replace does to texts; re is nil where the server has to.
-type replacement struct {
-	text, to string
+// expression is a regular expression of translate's.
+type expression struct {
 	re       *regexp.Regexp
 	sequence *sequence // nil where re has more groups
-	pieces   []piece
 }
 
-// last is the replacement that was used last: mostly all rows have one.
-var last atomic.Pointer[replacement]
-
-func replacementOf(text, to string) *replacement {
-	r := last.Load()
-	if r == nil || r.text != text || r.to != to {
-		r = newReplacement(strings.Clone(text), strings.Clone(to)) // a row's text may be gone with the next one
-		last.Store(r)
-	}
-	return r
+// replacement is what regexp_replace does to texts.
+type replacement struct {
+	expression
+	pieces []piece
 }
 
-func newReplacement(text, to string) *replacement {
-	r := &replacement{text: text, to: to}
-	translated, q, ok := translate(text)
-	r.sequence = q
-	if !ok {
-		return r
+var (
+	expressions = memo[expression]{make: func(text string) (e expression, ok bool) {
+		translated, q, ok := translate(text)
+		if !ok {
+			return e, false
+		}
+		return expression{regexp.MustCompile(translated), q}, true
+	}}
+	templates = memo[[]piece]{make: func(to string) ([]piece, bool) { return template(to, sequenceGroups) }}
+)
+
+// replacementOf reads the arguments; ok is false where the server has to.
+func replacementOf(text, to string) (r replacement, ok bool) {
+	if r.expression, ok = expressions.of(text); !ok {
+		return r, false
 	}
-	re := regexp.MustCompile(translated)
-	if r.pieces, ok = template(to, re.NumSubexp()); ok {
-		r.re = re
+	r.pieces, ok = templates.of(to)
+	for _, p := range r.pieces {
+		ok = ok && p.group <= r.re.NumSubexp()
 	}
-	return r
+	return r, ok
 }
 
 // find returns where the groups of a match are, as FindStringSubmatchIndex does; room has them.
-func (r *replacement) find(room *matching, s string) (at []int, matched bool) {
-	if r.sequence != nil && utf8.ValidString(s) {
-		if matched, ok := room.match(r.sequence, s); ok {
+func (e *expression) find(room *backtracker, s string) (at []int, matched bool) {
+	if e.sequence != nil && utf8.ValidString(s) {
+		if matched, ok := room.match(e.sequence, s); ok {
 			return room.at[:], matched
 		}
 	}
-	at = r.re.FindStringSubmatchIndex(s)
+	at = e.re.FindStringSubmatchIndex(s)
 	return at, at != nil
 }
 
@@ -136,10 +136,9 @@ func template(to string, groups int) (t []piece, ok bool) {
 }
 
 // translate returns a regular expression of package regexp that matches what PostgreSQL's does and captures the same, and
-// the same as a sequence, which is nil for one of too
-// many groups. It
-// takes those from ^ to $ that are a sequence of characters, sets [...] and [^...] of characters, and dots, each with ?, *
-// or + or without, and of groups of these: (...) and (?:...) with nothing behind, or of characters and sets alone with ?. All
+// the
+// same as a sequence, which is nil where too many groups capture. It takes those from ^ to $ that are a sequence of
+// characters, sets [...] and [^...] of characters, and dots, each with ?, * or + or without, and of groups of these: (...) and (?:...) with nothing behind, or of characters and sets alone with ?. All
 // are greedy, and the whole is matched to its end, so that both leave to each the most that the ones before it leave
 // and that the rest can do without.
 func translate(text string) (re string, q *sequence, ok bool) {
@@ -191,7 +190,7 @@ func translate(text string) (re string, q *sequence, ok bool) {
 				}
 				b.WriteByte('?')
 				rest = rest[1:]
-				q.steps[begin].kind, q.steps[begin].skip = stepMaybe, len(q.steps)
+				q.steps[begin].kind, q.steps[begin].skip = stepOptionalGroup, len(q.steps)
 			}
 			if rest != "" && strings.IndexByte("?*+{", rest[0]) >= 0 {
 				return "", nil, false
@@ -232,7 +231,7 @@ func translate(text string) (re string, q *sequence, ok bool) {
 	if groups > sequenceGroups {
 		return b.String(), nil, !grouped
 	}
-	q.settle()
+	q.markPossessive()
 	return b.String(), q, !grouped
 }
 

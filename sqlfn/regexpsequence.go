@@ -12,17 +12,17 @@ type sequence struct {
 // step is an atom, or an end of a group.
 type step struct {
 	kind  stepKind
-	group int // of open and close: the position of captures that they set; 0 for none
-	skip  int // of maybe: the step behind the group
+	group int // of open and close: the position of the captures that they set; 0 for none
+	skip  int // of an optional group: the step behind it
 	// Of atom: the characters of ASCII that are members, and whether all others are.
 	ascii    [2]uint64
 	beyond   bool
 	optional bool // ? and *
 	repeated bool // * and +
-	// keeps: what follows begins with a character that is no member, so that only the most can be right.
-	keeps bool
-	// rest: the last, which takes whatever there is.
-	rest bool
+	// possessive: what follows begins with a character that is no member, so that only the most can be right.
+	possessive bool
+	// matchesRest: the last, which takes whatever there is.
+	matchesRest bool
 }
 
 type stepKind uint8
@@ -31,14 +31,14 @@ const (
 	stepAtom stepKind = iota
 	stepOpen
 	stepClose
-	stepMaybe // a group that there may be
+	stepOptionalGroup // a group that there may be
 )
 
 // sequenceGroups is how many groups that capture there are at most: as many as a replacement can name.
 const sequenceGroups = 9
 
-// takesMost is how many steps a text may take, beside those by its length.
-const takesMost, takesMostPerByte = 256, 8
+// stepLimit is how many steps a text may take, beside those by its length.
+const stepLimit, stepLimitPerByte = 256, 8
 
 func (s *step) has(c byte) bool {
 	if c >= utf8.RuneSelf {
@@ -61,8 +61,8 @@ func (s *step) disjoint(t *step) bool {
 
 func (s *step) all() bool { return s.beyond && s.ascii[0]&s.ascii[1] == ^uint64(0) }
 
-// settle finds out what the steps need not try.
-func (q *sequence) settle() {
+// markPossessive finds the repetitions that need not be taken back.
+func (q *sequence) markPossessive() {
 	for i := range q.steps {
 		s := &q.steps[i]
 		if s.kind != stepAtom || !s.repeated {
@@ -73,35 +73,35 @@ func (q *sequence) settle() {
 			next++
 		}
 		if next == len(q.steps) {
-			s.keeps, s.rest = true, s.optional && s.all() && next == i+1
+			s.possessive, s.matchesRest = true, s.optional && s.all() && next == i+1
 		} else if t := &q.steps[next]; t.kind == stepAtom && !t.optional {
-			s.keeps = s.disjoint(t)
+			s.possessive = s.disjoint(t)
 		}
 	}
 }
 
-// matching is the match of one text.
-type matching struct {
-	q    *sequence
-	s    string
-	at   [2 * (sequenceGroups + 1)]int // of group g from at[2g] to at[2g+1]; -1 where it is not part of the match
-	left int                           // steps
+// backtracker is the state of the match of one text.
+type backtracker struct {
+	q         *sequence
+	s         string
+	at        [2 * (sequenceGroups + 1)]int // of group g from at[2g] to at[2g+1]; -1 where it is not part of the match
+	stepsLeft int
 }
 
 // match matches all of a text; ok is false where it gave up.
-func (m *matching) match(q *sequence, s string) (matched, ok bool) {
-	m.q, m.s, m.left = q, s, takesMost+takesMostPerByte*len(s)
+func (m *backtracker) match(q *sequence, s string) (matched, ok bool) {
+	m.q, m.s, m.stepsLeft = q, s, stepLimit+stepLimitPerByte*len(s)
 	for i := range m.at {
 		m.at[i] = -1
 	}
 	matched = m.from(0, 0)
-	return matched, m.left > 0
+	return matched, m.stepsLeft > 0
 }
 
 // from reports whether the steps from the i-th on match the text from pos on, and sets what their groups have.
-func (m *matching) from(i, pos int) bool {
+func (m *backtracker) from(i, pos int) bool {
 	for ; i < len(m.q.steps); i++ {
-		if m.left--; m.left <= 0 {
+		if m.stepsLeft--; m.stepsLeft <= 0 {
 			return false
 		}
 		s := &m.q.steps[i]
@@ -117,14 +117,14 @@ func (m *matching) from(i, pos int) bool {
 			}
 			m.at[s.group] = was
 			return false
-		case stepMaybe:
+		case stepOptionalGroup:
 			if m.from(i+1, pos) {
 				return true
 			}
 			i = s.skip - 1
 			continue
 		}
-		if s.rest {
+		if s.matchesRest {
 			return true
 		}
 		if !s.repeated {
@@ -154,7 +154,7 @@ func (m *matching) from(i, pos int) bool {
 		if !s.optional && end == pos {
 			return false
 		}
-		if s.keeps {
+		if s.possessive {
 			pos = end
 			continue
 		}
@@ -163,7 +163,7 @@ func (m *matching) from(i, pos int) bool {
 			least++
 		}
 		for ; end >= least; end-- {
-			if m.left--; m.left <= 0 {
+			if m.stepsLeft--; m.stepsLeft <= 0 {
 				return false
 			}
 			if (end == len(m.s) || utf8.RuneStart(m.s[end])) && m.from(i+1, end) {
