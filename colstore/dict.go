@@ -350,6 +350,23 @@ func (d *Dict) EachMatch(from, to int64, p *compress.Pattern, m *compress.Matche
 	}
 }
 
+// Blocks are the strings of codes 0..Strings-1 as they lie in column memory (packed.go draws it), for a device. They
+// are valid as long as the table is held.
+type Blocks struct {
+	ID      uint64 // of the content, never again used for another
+	Strings int
+	Data    []byte
+	Starts  []uint32 // of blocks in Data, and where the last one ends
+}
+
+// Blocks returns the strings that are packed: none where that are few.
+func (d *Dict) Blocks() Blocks {
+	if d.base == nil {
+		return Blocks{}
+	}
+	return Blocks{ID: d.base.id, Strings: d.base.n, Data: d.base.data, Starts: d.base.starts}
+}
+
 // Find returns the code of a string.
 func (d *Dict) Find(s string) (code int64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))

@@ -31,6 +31,7 @@ import (
 // Fields are packed with the lowest bits first; those of strings that the last block lacks
 // are 0, as is the head's own second one.
 type packed struct {
+	id     uint64 // of its content, as Column.ID
 	n      int
 	starts []uint32 // of blocks in data, and where the last one ends
 	data   []byte

@@ -70,7 +70,7 @@ func pack(a *arena, n int, at func(i int) []byte, padded bool) (*packed, error) 
 
 // newPacked takes memory for n strings in size bytes of blocks, which are not filled in.
 func newPacked(a *arena, n, size int, padded bool) (*packed, error) {
-	p := &packed{n: n, padded: padded, mem: newBlock(a)}
+	p := &packed{id: NewID(), n: n, padded: padded, mem: newBlock(a)}
 	blocks := (n + blockStrings - 1) / blockStrings
 	starts, err := p.mem.alloc(4 * (blocks + 1))
 	if err == nil {

@@ -99,6 +99,7 @@ type Matcher struct {
 	// is a byte, behind an escape.
 	next   [patternStates * 256]uint8
 	accept [patternStates]bool
+	states int          // those of the pattern
 	leave  simd.ByteSet // codes that lead from state 0 to another
 	few    bool         // there are few of them
 }
@@ -109,7 +110,7 @@ const leaveMost = 64
 
 // Matcher returns the automaton over codes of t.
 func (p *Pattern) Matcher(t *Symbols) *Matcher {
-	m := &Matcher{}
+	m := &Matcher{states: len(p.next)}
 	for s := range p.next {
 		escaped := s + patternStates/2
 		m.accept[s], m.accept[escaped] = p.accept[s], p.accept[s]
@@ -177,3 +178,26 @@ func (m *Matcher) Step(state uint8, codes []byte) uint8 {
 
 // Accepts reports whether a string that ends in a state is matched.
 func (m *Matcher) Accepts(state uint8) bool { return m.accept[state] }
+
+// Rows returns the automaton without gaps between its states, for a device: the next state by state<<8 | code, and
+// which states accept. Nil where it has more than most states.
+func (m *Matcher) Rows(most int) (next []uint8, accept []bool) {
+	if 2*m.states > most {
+		return nil, nil
+	}
+	escaped := patternStates/2 - m.states // so far the upper half moves
+	for state := range 2 * m.states {
+		from := state
+		if state >= m.states {
+			from += escaped
+		}
+		for _, to := range m.next[from<<8 : (from+1)<<8] {
+			if to >= patternStates/2 {
+				to -= uint8(escaped)
+			}
+			next = append(next, to)
+		}
+		accept = append(accept, m.accept[from])
+	}
+	return next, accept
+}

@@ -17,14 +17,15 @@ const (
 	itemBits                   // query data that has an ID
 	itemTable
 	itemLookup
-	itemIndex // atoms of a column's bitmap index in a segment
-	itemImage // the descriptors of a column in all segments of a table's part
-	itemRows  // the descriptors of the segments of a table's part themselves
+	itemStrings // of a dictionary
+	itemIndex   // atoms of a column's bitmap index in a segment
+	itemImage   // the descriptors of a column in all segments of a table's part
+	itemRows    // the descriptors of the segments of a table's part themselves
 	itemLayout
 	itemKinds
 )
 
-var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "index", "image", "image", "buffers"}
+var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "strings", "index", "image", "image", "buffers"}
 
 // itemKey names an item. IDs are never used again for other content.
 type itemKey struct {

@@ -174,6 +174,9 @@ func (v *lap) execute(stream int) error {
 		readers = append(readers, r.part)
 	}
 	b.commands = program.Clear(b.commands, u.lanes, regions, sms)
+	for _, r := range v.aboard {
+		b.commands = r.j.matched(b.commands)
+	}
 	if len(v.of.streams) == 0 {
 		for _, p := range readers {
 			b.commands = p.scan(b.commands, p.list, sms)

@@ -64,9 +64,7 @@ func sameQuery(a, b *program.Query) bool {
 		slices.EqualFunc(a.Lookups, b.Lookups, func(x, y program.LookupData) bool {
 			return x.ID == y.ID && x.Lo == y.Lo && x.Size == y.Size && x.Null == y.Null
 		}) &&
-		slices.EqualFunc(a.Bits, b.Bits, func(x, y program.Bits) bool {
-			return x.Lo == y.Lo && x.Size == y.Size && (x.ID != 0 && x.ID == y.ID || slices.Equal(x.Bits, y.Bits))
-		}) &&
+		slices.EqualFunc(a.Bits, b.Bits, func(x, y program.Bits) bool { return x.Same(&y) }) &&
 		slices.EqualFunc(a.Sets, b.Sets, slices.Equal) &&
 		slices.EqualFunc(a.Tables, b.Tables, func(x, y program.TableData) bool {
 			return x.Lo == y.Lo && x.OnNull == y.OnNull && x.OnNullNull == y.OnNullNull && x.OnNullFault == y.OnNullFault &&

@@ -208,13 +208,15 @@ func TestSameQuery(t *testing.T) {
 	newQuery := func() *program.Query {
 		return &program.Query{Program: &program.Program{}, TableID: 1,
 			Segments:  []program.Segment{{Rows: 1, Columns: []program.SegmentColumn{{ID: 2}}}},
-			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Set: compress.Set{Bits: make([]uint64, 1)}}},
+			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Set: compress.Set{Bits: make([]uint64, 1)},
+				Match: &program.Match{Strings: program.Strings{ID: 4}, Next: make([]uint8, 1), Rest: make([]uint16, 1)}}},
 			Sets:    [][]int64{{1}},
 			Tables:  []program.TableData{{Values: make([]int64, 1), Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
 			Lookups: []program.LookupData{{ID: 3}}, Digits: make([]program.DigitData, 1)}
 	}
 	names := map[string]bool{ // of content that is compared, or named by another field
 		".Program": true, ".Bits[].ID": true, ".Tables[].ID": true, ".BuildLo": true, ".MostRows": true, ".BuildSize": true, ".Indexed": true,
+		".Bits[].Match.Strings.N": true, ".Bits[].Match.Strings.Data": true, ".Bits[].Match.Strings.Starts": true, ".Bits[].Match.Host": true,
 		".Segments[].ID": true, ".Segments[].Rows": true, ".Segments[].Live": true, ".Segments[].LiveID": true,
 	}
 	for _, f := range []string{"Words", "Nulls", "Min", "Max"} {
@@ -241,6 +243,14 @@ func TestSameQuery(t *testing.T) {
 				change(v.Field(i), path+"."+v.Type().Field(i).Name)
 			}
 			return
+		case reflect.Pointer:
+			change(v.Elem(), path)
+			v.SetZero()
+		case reflect.Array:
+			for i := range v.Len() {
+				change(v.Index(i), path+"[]")
+			}
+			return
 		case reflect.Slice:
 			for i := range v.Len() {
 				change(v.Index(i), path+"[]")
@@ -248,9 +258,9 @@ func TestSameQuery(t *testing.T) {
 			v.Set(reflect.MakeSlice(v.Type(), v.Len()+1, v.Len()+1))
 		case reflect.Bool:
 			v.SetBool(true)
-		case reflect.Int64:
+		case reflect.Int, reflect.Int64:
 			v.SetInt(v.Int() + 5)
-		case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 			v.SetUint(v.Uint() + 5)
 		default:
 			t.Fatalf("%s is a %v", path, v.Type())

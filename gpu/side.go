@@ -85,6 +85,12 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 	b.Bits = make([]device.Pointer, len(q.Bits))
 	for i := range q.Bits {
 		d := &q.Bits[i]
+		if d.Match != nil {
+			if err := j.match(d, &b.Bits[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := j.side(itemKey{kind: itemBits, id: d.ID}, func() []byte { return program.PackBits(d) }, &b.Bits[i]); err != nil {
 			return nil, err
 		}

@@ -59,10 +59,10 @@ func (l *lowering) step(s *step) {
 	case s.kind == program.StepBits:
 		to.Node, to.Index = l.node(s.n), len(l.q.Bits)
 		set := s.set
-		if set.Size == 0 {
+		if s.match == nil && set.Size == 0 {
 			set = l.p.x.setOfTable(s.n.lo, s.table)
 		}
-		l.q.Bits = append(l.q.Bits, program.Bits{Set: set})
+		l.q.Bits = append(l.q.Bits, program.Bits{Set: set, Match: s.match})
 	case s.kind == program.StepRange:
 		to.Node, to.Index = l.node(s.n), len(l.q.Ranges)
 		l.q.Ranges = append(l.q.Ranges, program.Range{Lo: s.lo, Hi: s.hi})

@@ -99,7 +99,7 @@ func (p *pipeline) encoded(s *step) bool {
 	case program.StepRange:
 		return true
 	case program.StepBits:
-		return s.set.Size > 0 && simd.Active() != simd.Plain
+		return s.set.Size > 0 && s.match == nil && simd.Active() != simd.Plain
 	case program.StepProbe:
 		b := p.probes[s.probe]
 		return b.lut.set.Size > 0 && b.key.kind == nodeColumn && simd.Active() != simd.Plain

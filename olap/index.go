@@ -66,7 +66,7 @@ func (s *step) byValue() bool {
 	case program.StepRange:
 		return s.n != nil && s.cost < 100 && (s.lo != math.MinInt64 || s.hi != math.MaxInt64)
 	case program.StepBits:
-		return s.n.kind == nodeColumn && !s.onNull
+		return s.n.kind == nodeColumn && !s.onNull && s.match == nil
 	}
 	return false
 }

@@ -18,9 +18,10 @@ type step struct {
 	kind   program.StepKind
 	n      *node // StepRange: the column; StepBits: what table is of; StepFilter: the condition
 	lo, hi int64
-	table  []uint8      // StepBits: 1 for what passes, by value - n.lo
-	onNull bool         // StepBits: null passes
-	set    compress.Set // StepBits: of the column's values that pass, where null does not
+	table  []uint8        // StepBits: 1 for what passes, by value - n.lo
+	onNull bool           // StepBits: null passes
+	set    compress.Set   // StepBits: of the column's values that pass, where null does not
+	match  *program.Match // StepBits of a device, in place of table: it finds the set
 	probe  int
 	share  float64 // estimated share of rows that pass
 	cost   float64 // estimated nanoseconds a row
@@ -76,6 +77,12 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	p.c.expects, p.c.expected = true, p.expectRows()
 	p.steps = p.steps[:0]
 	for _, e := range others {
+		if s, ok, err := p.matchOnDevice(e); err != nil {
+			return err
+		} else if ok {
+			p.steps = append(p.steps, s)
+			continue
+		}
 		n, err := p.c.compile(e)
 		if err != nil {
 			return err

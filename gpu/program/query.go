@@ -82,6 +82,8 @@ type Range struct{ Lo, Hi int64 }
 type Bits struct {
 	compress.Set
 	ID uint64 // as SegmentColumn.ID
+	// Match, if not nil, has the device find the bits; Set has none.
+	Match *Match
 }
 
 // TableData is a Table's content.

@@ -29,6 +29,10 @@ func Reference(q *Query) (*Result, error) {
 		}
 		r.lookups = append(r.lookups, d)
 	}
+	for i := range q.Bits {
+		d := &q.Bits[i]
+		r.sets = append(r.sets, compress.Set{Lo: d.Lo, Size: d.Size, Bits: d.words()})
+	}
 	r.result.Accs = make([]Values, len(q.Sink.Accs))
 	if q.Sink.Kind == SinkBuild {
 		r.openBuild()
@@ -70,6 +74,7 @@ func Count(q *Query, groups *Result) *Result {
 type reference struct {
 	q       *Query
 	lookups []LookupData
+	sets    []compress.Set    // of StepBits
 	groups  map[[2]uint64]int // a prefix's and a number's position in result
 	result  *Result
 
@@ -172,7 +177,7 @@ func (r *reference) step(s Step) bool {
 		}
 		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
 	case StepBits:
-		return r.q.Bits[s.Index].Has(v)
+		return r.sets[s.Index].Has(v)
 	}
 	return v != 0
 }

@@ -27,12 +27,13 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernels that Transcode, Clear and Narrow launch.
+// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow and Match.Launch launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",
 		Code: `#include "transcode.cuh"
 #include "bitmaps.cuh"
+#include "strings.cuh"
 
 PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
 {
@@ -50,8 +51,14 @@ PGACCEL_KERNEL(narrow, NarrowParams, p, NARROW_THREADS, 4)
 	__shared__ NarrowShared shared;
 	narrow_rows(p, shared);
 }
+
+PGACCEL_KERNEL(match, MatchParams, p, MATCH_THREADS, 4)
+{
+	PGACCEL_DYNAMIC_SHARED(next);
+	match_strings(p, next);
+}
 `,
-		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh"),
+		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh", "strings.cuh"),
 	}
 }
 
