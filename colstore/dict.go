@@ -367,6 +367,27 @@ func (d *Dict) Blocks() Blocks {
 	return Blocks{ID: d.base.id, Strings: d.base.n, Data: d.base.data, Starts: d.base.starts}
 }
 
+// Adds says what each code of a packed string adds to its length (compress.Symbols.Adds; where strings are not encoded, compress.Adds).
+func (d *Dict) Adds(characters bool) []uint8 {
+	if d.base == nil || d.base.symbols == nil {
+		return compress.Adds(characters)
+	}
+	return d.base.symbols.Adds(characters)
+}
+
+// Longest bounds the bytes of a string.
+func (d *Dict) Longest() (bytes int64) {
+	if d.base != nil {
+		if bytes = d.base.most(); d.base.symbols != nil {
+			bytes *= compress.SymbolBytes
+		}
+	}
+	for at := range d.n - d.first {
+		bytes = max(bytes, int64(d.entries[at].size))
+	}
+	return bytes
+}
+
 // Find returns the code of a string.
 func (d *Dict) Find(s string) (code int64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"pgaccel/compress"
@@ -39,6 +40,7 @@ type packed struct {
 	symbols *compress.Symbols
 	padded  bool // trailing blanks count for the order only where all else is equal (char(n))
 	mem     *block
+	longest atomic.Int64 // of all strings, as codes, at most; 0: not known yet
 
 	// What find begins with: all strings begin with common, and fences has the eight bytes
 	// behind it of each fenceBlocks-th head, the first one highest.
@@ -78,6 +80,18 @@ func fieldSum(b []byte, width, n int) (sum int) {
 		sum += field(b, width, i)
 	}
 	return sum
+}
+
+// most bounds the codes of a string, by what lengths the fields of blocks have room for.
+func (p *packed) most() (codes int64) {
+	if codes = p.longest.Load(); codes > 0 {
+		return codes
+	}
+	for _, at := range p.starts[:p.blocks()] {
+		codes = max(codes, int64(p.data[at+2])+1<<p.data[at])
+	}
+	p.longest.Store(codes)
+	return codes
 }
 
 // pieces returns the two pieces of memory that a string is.

@@ -18,7 +18,8 @@ const (
 	// symbolEscape is the code of a byte that is no symbol's: the next byte is that byte.
 	symbolEscape = 255
 	symbolsMax   = 255
-	symbolBytes  = 8
+	// SymbolBytes is how many bytes a symbol has, at most.
+	SymbolBytes = 8
 )
 
 // Append appends the bytes of the table to b.
@@ -45,7 +46,7 @@ func ParseSymbols(b []byte) (t *Symbols, rest []byte, err error) {
 	sizes := b[1 : 1+t.n]
 	b = b[1+t.n:]
 	for code, size := range sizes {
-		if size == 0 || size > symbolBytes {
+		if size == 0 || size > SymbolBytes {
 			return corrupt(fmt.Sprintf("one of %d bytes", size))
 		}
 		if int(size) > len(b) {
@@ -79,9 +80,9 @@ const wholeCodes = 512
 // at the end, stand for nothing: any bytes can be decoded.
 func (t *Symbols) AppendDecoded(b, codes []byte) []byte {
 	n := len(b)
-	room := symbolBytes * len(codes)
+	room := SymbolBytes * len(codes)
 	if len(codes) > wholeCodes {
-		room = t.Size(codes) + symbolBytes
+		room = t.Size(codes) + SymbolBytes
 	}
 	b = slices.Grow(b, room)
 	out := b[:n+room]
@@ -130,3 +131,30 @@ func (t *Symbols) Common(a, b []byte) (n int) {
 	}
 	return n
 }
+
+// Adds says what each byte adds to a string's length: 1, or of characters 1 where one begins, by UTF-8. It is by the byte.
+func Adds(characters bool) []uint8 {
+	adds := make([]uint8, 256)
+	for c := range adds {
+		if !characters || c&0xc0 != 0x80 {
+			adds[c] = 1
+		}
+	}
+	return adds
+}
+
+// Adds is Adds by codes, and behind them by bytes that follow an escape: code 255 adds EscapeFollows.
+func (t *Symbols) Adds(characters bool) []uint8 {
+	bytes := Adds(characters)
+	adds := make([]uint8, 256, 512)
+	for code := range adds {
+		for i := range t.sizes[code] {
+			adds[code] += bytes[uint8(t.words[code]>>(8*i))]
+		}
+	}
+	adds[symbolEscape] = EscapeFollows
+	return append(adds, bytes...)
+}
+
+// EscapeFollows is what Adds has of an escape, and a flag that no length of a symbol has.
+const EscapeFollows = 1 << 7

@@ -167,7 +167,7 @@ func (e *SymbolEncoder) choose(singles *[2 * escaped]uint32, pairs []uint32) *Sy
 			gain *= singleGain
 		}
 		gains[key{word, size}] += gain
-		if size == symbolBytes {
+		if size == SymbolBytes {
 			continue
 		}
 		for b, count := range pairs[a*2*escaped : (a+1)*2*escaped] {
@@ -175,7 +175,7 @@ func (e *SymbolEncoder) choose(singles *[2 * escaped]uint32, pairs []uint32) *Sy
 				continue
 			}
 			other, more := symbol(b)
-			all := min(size+more, symbolBytes)
+			all := min(size+more, SymbolBytes)
 			joined := word | other<<(8*size)
 			gains[key{joined & (^uint64(0) >> (64 - 8*all)), all}] += uint64(all) * uint64(count)
 		}

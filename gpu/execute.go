@@ -67,7 +67,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 		regions = p.shape.g.Regions(regions, p.q, &p.b)
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
-	b.commands = j.matched(b.commands)
+	b.commands = j.walked(b.commands)
 	for _, p := range j.parts {
 		b.commands = p.narrow(b.commands)
 		switch {

@@ -66,10 +66,7 @@ func sameQuery(a, b *program.Query) bool {
 		}) &&
 		slices.EqualFunc(a.Bits, b.Bits, func(x, y program.Bits) bool { return x.Same(&y) }) &&
 		slices.EqualFunc(a.Sets, b.Sets, slices.Equal) &&
-		slices.EqualFunc(a.Tables, b.Tables, func(x, y program.TableData) bool {
-			return x.Lo == y.Lo && x.OnNull == y.OnNull && x.OnNullNull == y.OnNullNull && x.OnNullFault == y.OnNullFault &&
-				(x.ID != 0 && x.ID == y.ID || slices.Equal(x.Values, y.Values) && slices.Equal(x.Nulls, y.Nulls) && slices.Equal(x.Faults, y.Faults))
-		})
+		slices.EqualFunc(a.Tables, b.Tables, func(x, y program.TableData) bool { return x.Same(&y) })
 }
 
 // enter returns the flight that q joins, or a new one that it leads.

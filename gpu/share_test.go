@@ -211,12 +211,13 @@ func TestSameQuery(t *testing.T) {
 			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Set: compress.Set{Bits: make([]uint64, 1)},
 				Match: &program.Match{Strings: program.Strings{ID: 4}, Next: make([]uint8, 1), Rest: make([]uint16, 1)}}},
 			Sets:    [][]int64{{1}},
-			Tables:  []program.TableData{{Values: make([]int64, 1), Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
+			Tables:  []program.TableData{{Values: make([]int64, 1), Lengths: &program.Lengths{Strings: program.Strings{ID: 5}, Adds: make([]uint8, 1), Rest: make([]int32, 1)}, Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
 			Lookups: []program.LookupData{{ID: 3}}, Digits: make([]program.DigitData, 1)}
 	}
 	names := map[string]bool{ // of content that is compared, or named by another field
 		".Program": true, ".Bits[].ID": true, ".Tables[].ID": true, ".BuildLo": true, ".MostRows": true, ".BuildSize": true, ".Indexed": true,
 		".Bits[].Match.Strings.N": true, ".Bits[].Match.Strings.Data": true, ".Bits[].Match.Strings.Starts": true, ".Bits[].Match.Host": true,
+		".Tables[].Lengths.Strings.N": true, ".Tables[].Lengths.Strings.Data": true, ".Tables[].Lengths.Strings.Starts": true, ".Tables[].Lengths.Host": true,
 		".Segments[].ID": true, ".Segments[].Rows": true, ".Segments[].Live": true, ".Segments[].LiveID": true,
 	}
 	for _, f := range []string{"Words", "Nulls", "Min", "Max"} {
@@ -258,7 +259,7 @@ func TestSameQuery(t *testing.T) {
 			v.Set(reflect.MakeSlice(v.Type(), v.Len()+1, v.Len()+1))
 		case reflect.Bool:
 			v.SetBool(true)
-		case reflect.Int, reflect.Int64:
+		case reflect.Int, reflect.Int32, reflect.Int64:
 			v.SetInt(v.Int() + 5)
 		case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 			v.SetUint(v.Uint() + 5)

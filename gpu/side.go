@@ -104,6 +104,12 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 	b.Tables = make([]device.Pointer, len(q.Tables))
 	for i := range q.Tables {
 		d, t := &q.Tables[i], q.Program.Tables[i]
+		if d.Lengths != nil {
+			if err := j.measure(d, &b.Tables[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		key := itemKey{kind: itemTable, id: d.ID, n: int32(flags(t.Nulls, t.Faults, t.Wide))}
 		if err := j.side(key, func() []byte { return program.PackTable(t, d) }, &b.Tables[i]); err != nil {
 			return nil, err

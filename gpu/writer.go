@@ -282,7 +282,7 @@ func (w *writer) flush() {
 }
 
 // bytesOf returns the memory of words.
-func bytesOf[T uint16 | uint32 | uint64](words []T) []byte {
+func bytesOf[T uint16 | int32 | uint32 | uint64](words []T) []byte {
 	if len(words) == 0 {
 		return nil
 	}

@@ -36,6 +36,7 @@ type compiler struct {
 	expected float64
 	expects  bool
 	selected bool // what is compiled is computed of rows that have passed the scan's conditions
+	finds    bool // a device finds the values of some table
 }
 
 func (c *compiler) add(n *node) *node {

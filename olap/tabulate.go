@@ -76,6 +76,9 @@ func (c *compiler) tabulate(e *plan.Call, leaf plan.Expr, n *node) (*node, error
 		if c.fewOf(n, e.T) {
 			return c.rowByRow(e, leaf, n), nil
 		}
+		if of := c.lengthOnDevice(e, leaf, n); of != nil {
+			return of, nil
+		}
 		if of, err := c.overDerived(e, leaf, n); of != nil || err != nil {
 			return of, err
 		}

@@ -55,6 +55,8 @@ type Function struct {
 	// Prefix says of calls, by their constants, that the result is so many characters that argument 0 begins
 	// with: of strings in the order of their bytes the results are in that order, too. nil: of none.
 	Prefix func(c Call) bool
+	// Length says that the result is the length of a text, and what it counts.
+	Length Length
 	// Total says that the server has a result for all arguments, and Eval, too, where that has no
 	// more bits than are held.
 	Total bool
@@ -66,6 +68,15 @@ type Function struct {
 	// of which every combination is tried. Constants are samples by themselves.
 	Samples [][]string
 }
+
+// Length is what a function counts of a text.
+type Length uint8
+
+const (
+	NoLength   Length = iota // another function
+	Characters               // of UTF-8
+	Bytes
+)
 
 // Fails reports whether Eval may return an error for the rows of a call.
 func (f *Function) Fails(c Call) bool { return !f.Total && (f.TotalFor == nil || !f.TotalFor(c)) }

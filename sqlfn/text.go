@@ -28,8 +28,12 @@ var text = []Function{
 var textSamples = []string{"", "a", "Abc def", "  blanks  ", "100%", `a\b'c"d`, "żółć", "日本語", "👩‍💻", "é", "tab\tand\nline"}
 
 func lengthOf(name string, oid uint32, k vector.Kind) Function {
+	length := Characters
+	if k == vector.BPChar { // without trailing blanks
+		length = NoLength
+	}
 	return Function{
-		Name: name, OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples},
+		Name: name, OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples}, Length: length,
 		Eval: func(args []vector.Value) (vector.Value, error) {
 			s := args[0].Str
 			if k == vector.BPChar {
@@ -41,8 +45,12 @@ func lengthOf(name string, oid uint32, k vector.Kind) Function {
 }
 
 func octetLengthOf(oid uint32, k vector.Kind) Function {
+	length := Bytes
+	if k == vector.BPChar {
+		length = NoLength
+	}
 	return Function{
-		Name: "octet_length", OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples},
+		Name: "octet_length", OID: oid, Result: vector.Int4, Args: []Param{{Kind: k}}, Total: true, Samples: [][]string{textSamples}, Length: length,
 		Eval: func(args []vector.Value) (vector.Value, error) { return vector.Value{I: int64(len(args[0].Str))}, nil },
 	}
 }

@@ -447,7 +447,7 @@ func (r *row) table(i int, a value, guard string) value {
 	at := n.Index
 	t := g.p.Tables[at]
 	name := fmt.Sprintf("t%d", at)
-	size := func(a *arguments) int64 { return int64(len(a.q.Tables[at].Values)) }
+	size := func(a *arguments) int64 { return a.q.Tables[at].Size() }
 	values := g.pointer(ctype(t.Wide), name, func(a *arguments) device.Pointer { return a.b.Tables[at] })
 	lo := g.param("int64_t", name+"_lo", func(a *arguments) uint64 { return uint64(a.q.Tables[at].Lo) })
 	count := g.param("uint32_t", name+"_size", func(a *arguments) uint64 { return uint64(size(a)) })

@@ -90,8 +90,10 @@ type Bits struct {
 type TableData struct {
 	Lo     int64
 	Values []int64
-	Nulls  []uint8 // nil, or 1 where the result is null
-	Faults []uint8 // nil, or 1 where the argument is a fault
+	// Lengths, if not nil, has the device find Values, which there are none of, nor Nulls and Faults; the Table is not Wide.
+	Lengths *Lengths
+	Nulls   []uint8 // nil, or 1 where the result is null
+	Faults  []uint8 // nil, or 1 where the argument is a fault
 	// The result for a null argument.
 	OnNull      int64
 	OnNullNull  bool

@@ -33,6 +33,12 @@ func Reference(q *Query) (*Result, error) {
 		d := &q.Bits[i]
 		r.sets = append(r.sets, compress.Set{Lo: d.Lo, Size: d.Size, Bits: d.words()})
 	}
+	for i := range q.Tables {
+		d := &q.Tables[i]
+		if r.tables = append(r.tables, d.Values); d.Lengths != nil {
+			r.tables[i] = d.Lengths.Host()
+		}
+	}
 	r.result.Accs = make([]Values, len(q.Sink.Accs))
 	if q.Sink.Kind == SinkBuild {
 		r.openBuild()
@@ -75,6 +81,7 @@ type reference struct {
 	q       *Query
 	lookups []LookupData
 	sets    []compress.Set    // of StepBits
+	tables  [][]int64         // values of tables
 	groups  map[[2]uint64]int // a prefix's and a number's position in result
 	result  *Result
 
@@ -274,12 +281,12 @@ func (r *reference) eval(i int) (v int64, null bool) {
 			r.fault(t.Faults && d.OnNullFault)
 			return d.OnNull, d.OnNullNull
 		}
-		at := uint64(a) - uint64(d.Lo)
-		if at >= uint64(len(d.Values)) { // what an argument that is a fault gives can be any
+		at, values := uint64(a)-uint64(d.Lo), r.tables[n.Index]
+		if at >= uint64(len(values)) { // what an argument that is a fault gives can be any
 			return 0, false
 		}
 		r.fault(t.Faults && d.Faults != nil && d.Faults[at] != 0)
-		return d.Values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
+		return values[at], t.Nulls && d.Nulls != nil && d.Nulls[at] != 0
 	case OpFloatKey:
 		key := vector.FloatKey(a)
 		r.fault(n.Checked && !anull && (a == math.MinInt64 || key == vector.NaNKey && a != vector.NaNBits))

@@ -27,7 +27,7 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow and Match.Launch launch.
+// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow and StringsAt launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",
@@ -52,10 +52,16 @@ PGACCEL_KERNEL(narrow, NarrowParams, p, NARROW_THREADS, 4)
 	narrow_rows(p, shared);
 }
 
-PGACCEL_KERNEL(match, MatchParams, p, MATCH_THREADS, 4)
+PGACCEL_KERNEL(match, MatchParams, p, STRINGS_THREADS, 4)
 {
-	PGACCEL_DYNAMIC_SHARED(next);
-	match_strings(p, next);
+	PGACCEL_DYNAMIC_SHARED(steps);
+	match_strings(p, steps);
+}
+
+PGACCEL_KERNEL(measure, MeasureParams, p, STRINGS_THREADS, 4)
+{
+	PGACCEL_DYNAMIC_SHARED(steps);
+	measure_strings(p, steps);
 }
 `,
 		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh", "strings.cuh"),

@@ -1,17 +1,22 @@
 package olap
 
 import (
+	"math"
+	"unicode/utf8"
+
+	"pgaccel/colstore"
 	"pgaccel/compress"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
+	"pgaccel/sqlfn"
 )
 
 // LIKE over a large dictionary is a device's where a pipeline is: it keeps the strings beside the columns, encoded and
 // packed as they are, and finds which codes match before it scans. Nothing of that depends on how many rows there are,
 // and the processor, which would have to read all strings, reads some, to estimate how many rows pass.
 
-// matchMemory is the part of a device's memory that the strings of one dictionary may take.
-const matchMemory = 4
+// stringsMemory is the part of a device's memory that the strings of one dictionary may take.
+const stringsMemory = 4
 
 // matchSample is how many strings tell how many match.
 const matchSample = 256
@@ -40,11 +45,22 @@ func (p *pipeline) matchOnDevice(e plan.Expr) (s step, ok bool, err error) {
 		return s, false, nil // a range of codes
 	}
 	m := like.onDevice()
-	limits, there := p.x.opt.Device.Limits()
-	if m == nil || !there || int64(len(m.Strings.Data)) > limits.Memory/matchMemory {
+	if m == nil || !p.x.keepsStrings(&m.Strings) {
 		return s, false, nil
 	}
 	return step{kind: program.StepBits, n: n, match: m, set: compress.Set{Size: int64(n.dict.n)}, share: like.share(), cost: 1.5}, true, nil
+}
+
+// stringsOf returns the strings of a dictionary that are packed.
+func stringsOf(d *colstore.Dict) program.Strings {
+	b := d.Blocks()
+	return program.Strings{ID: b.ID, N: b.Strings, Data: b.Data, Starts: b.Starts}
+}
+
+// keepsStrings reports whether a device has room for strings.
+func (x *execution) keepsStrings(s *program.Strings) bool {
+	limits, ok := x.opt.Device.Limits()
+	return ok && s.N > 0 && int64(len(s.Data)) <= limits.Memory/stringsMemory
 }
 
 // onDevice returns the condition as a device has it; nil where it is too large.
@@ -53,19 +69,18 @@ func (l *encodedLike) onDevice() *program.Match {
 	if next == nil {
 		return nil
 	}
-	b := l.dict.Blocks()
-	m := &program.Match{Strings: program.Strings{ID: b.ID, N: b.Strings, Data: b.Data, Starts: b.Starts}, Next: next,
-		RestFirst: b.Strings / program.MatchStrings, Host: l.bits}
+	strings := stringsOf(l.dict)
+	m := &program.Match{Strings: strings, Next: next, RestFirst: strings.N / program.StringsOfBlock, Host: l.bits}
 	for state, accepts := range accept {
 		if accepts != l.not {
 			m.Accept[state>>6] |= 1 << (state & 63)
 		}
 	}
 	n := l.dict.Len()
-	m.Rest = make([]uint16, (n+program.MatchStrings-1)/program.MatchStrings-m.RestFirst)
-	l.dict.EachMatch(int64(b.Strings), int64(n), l.pattern, l.matcher, func(code int64, ok bool) {
+	m.Rest = make([]uint16, (n+program.StringsOfBlock-1)/program.StringsOfBlock-m.RestFirst)
+	l.dict.EachMatch(int64(strings.N), int64(n), l.pattern, l.matcher, func(code int64, ok bool) {
 		if ok != l.not {
-			m.Rest[int(code)/program.MatchStrings-m.RestFirst] |= 1 << (code % program.MatchStrings)
+			m.Rest[int(code)/program.StringsOfBlock-m.RestFirst] |= 1 << (code % program.StringsOfBlock)
 		}
 	})
 	return m
@@ -94,4 +109,36 @@ func (l *encodedLike) share() float64 {
 		}
 	}
 	return (float64(hits) + 0.5) / float64(some+1)
+}
+
+// lengthOnDevice returns a node that is the length of a column's strings, e, of a large dictionary; nil where e is something
+// else. Only queries for groups have it, whose rows a device alone reads.
+func (c *compiler) lengthOnDevice(e *plan.Call, leaf plan.Expr, n *node) *node {
+	if !c.p.device || !c.p.x.q.Grouped || e.Op != plan.OpFunc || e.Func.Length == sqlfn.NoLength || e.Args[0] != leaf ||
+		n.kind != nodeColumn || n.dict.src == nil {
+		return nil
+	}
+	d, characters := n.dict.src, e.Func.Length == sqlfn.Characters
+	l := &program.Lengths{Strings: stringsOf(d), Adds: d.Adds(characters)}
+	most := d.Longest()
+	if !c.p.x.keepsStrings(&l.Strings) || most > math.MaxInt32 {
+		return nil
+	}
+	from := func(first int64, f func(n int32)) {
+		d.EachView(first, int64(d.Len()), func(_ int64, s string) {
+			if characters {
+				f(int32(utf8.RuneCountInString(s)))
+			} else {
+				f(int32(len(s)))
+			}
+		})
+	}
+	l.Host = func() (values []int64) {
+		from(0, func(n int32) { values = append(values, int64(n)) })
+		return values
+	}
+	from(int64(l.Strings.N), func(n int32) { l.Rest = append(l.Rest, n) })
+	c.finds = true
+	return c.add(&node{kind: nodeTable, t: e.T, args: []*node{n}, hi: most, nullable: n.nullable, risky: n.risky,
+		tab: &table{TableData: program.TableData{Lengths: l, OnNullNull: true}}})
 }

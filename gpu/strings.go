@@ -1,0 +1,73 @@
+package gpu
+
+import (
+	"pgaccel/gpu/device"
+	"pgaccel/gpu/program"
+)
+
+// Conditions on the strings of dictionaries, and their lengths. Strings are kept as columns are; what a query asks of them is
+// found before it scans.
+
+// stringsWalk is a launch that goes over the strings of a dictionary.
+type stringsWalk struct {
+	program.StringsAt
+	bytes  int64
+	launch func(module device.Module, at *program.StringsAt) device.Command
+}
+
+// walk finds or makes room for strings, and for bytes that come of them.
+func (j *job) walk(s *program.Strings, steps, rest []byte, bytes int64) (*stringsWalk, error) {
+	w := &stringsWalk{bytes: int64(len(s.Data))}
+	key := itemKey{kind: itemStrings, id: s.ID}
+	it := j.get(key)
+	if it == nil {
+		size, starts := program.StringsBytes(s)
+		var err error
+		if it, err = j.put(key, size, &j.own); err != nil {
+			return nil, err
+		}
+		j.write(it.addr(), s.Data)
+		j.write(it.addr()+device.Pointer(starts), bytesOf(s.Starts))
+	}
+	j.pins = append(j.pins, it)
+	w.Strings = it.addr()
+	var err error
+	if w.To, err = j.alloc(bytes); err != nil {
+		return nil, err
+	}
+	j.add(steps, &w.Steps)
+	j.add(rest, &w.Rest)
+	j.walks = append(j.walks, w)
+	return w, nil
+}
+
+// match sees to a set that a condition on strings makes.
+func (j *job) match(d *program.Bits, to *device.Pointer) error {
+	m := d.Match
+	w, err := j.walk(&m.Strings, m.Next, bytesOf(m.Rest), program.BitsBytes(d))
+	if err == nil {
+		*to = w.To
+		w.launch = func(module device.Module, at *program.StringsAt) device.Command { return m.Launch(module, d, at) }
+	}
+	return err
+}
+
+// measure sees to a table of lengths of strings.
+func (j *job) measure(d *program.TableData, to *device.Pointer) error {
+	l := d.Lengths
+	w, err := j.walk(&l.Strings, l.Adds, bytesOf(l.Rest), program.LengthsBytes(d))
+	if err == nil {
+		*to = w.To
+		w.launch = func(module device.Module, at *program.StringsAt) device.Command { return l.Launch(module, d, at) }
+	}
+	return err
+}
+
+// walked appends the launches.
+func (j *job) walked(c []device.Command) []device.Command {
+	for _, w := range j.walks {
+		c = append(c, w.launch(j.lanes, &w.StringsAt))
+		j.stats.BytesRead += w.bytes
+	}
+	return c
+}
