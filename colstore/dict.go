@@ -326,6 +326,21 @@ func (d *Dict) EachView(from, to int64, f func(code int64, s string)) {
 	})
 }
 
+// EachRun is EachView of strings in their order: f says how many bytes of a string decide what it makes of it, and does not see
+// those that have these and follow it, up to the next one that it sees. -1: nothing but all of it.
+func (d *Dict) EachRun(from, to int64, f func(code int64, s string) (bytes int)) {
+	if from < 0 || to > int64(d.n) {
+		panic("BUG: codes outside the dictionary")
+	}
+	if packed := min(to, int64(d.first)); from < packed {
+		d.base.eachRun(int(from), int(packed), func(code int, b []byte) int {
+			return f(int64(code), unsafe.String(unsafe.SliceData(b), len(b)))
+		})
+		from = packed
+	}
+	d.EachView(from, to, func(code int64, s string) { f(code, s) })
+}
+
 // Matcher returns the form of p for EachMatch; nil where EachView does as well, as no strings are
 // encoded.
 func (d *Dict) Matcher(p *compress.Pattern) *compress.Matcher {

@@ -166,6 +166,72 @@ func (p *packed) each(from, to int, f func(code int, s []byte) bool) {
 	}
 }
 
+// eachRun is each, but that f says how many bytes decide what it makes of a string; the strings that have these, which follow it,
+// it does not see. That costs little where they share them with the head, and f has seen that. -1: nothing but all of it.
+func (p *packed) eachRun(from, to int, f func(code int, s []byte) (bytes int)) {
+	var buf, deciding []byte // of the last string that f has seen
+	decided := false
+	decode := func(b []byte, codes []byte) []byte {
+		if p.symbols == nil {
+			return append(b, codes...)
+		}
+		return p.symbols.AppendDecoded(b, codes)
+	}
+	for from < to {
+		b := p.block(from / blockStrings)
+		first := from / blockStrings * blockStrings
+		enough := 0 // codes of the head that begin with deciding; more than are shared where the head does not; 0: not known
+		for i, at := 0, 0; i < blockStrings && first+i < to; i++ {
+			share, own := b.sizes(i)
+			if first+i >= from && (i == 0 || enough == 0 || share < enough) {
+				buf = decode(decode(buf[:0], b.text[:share]), b.text[at:at+own])
+				if !decided || !bytes.HasPrefix(buf, deciding) {
+					n := f(first+i, buf)
+					if decided = n >= 0; decided {
+						deciding = append(deciding[:0], buf[:n]...)
+					}
+					enough = 0
+				}
+				if decided && enough == 0 {
+					enough = p.codesOf(b.text[:b.headCodes()], deciding)
+				}
+			}
+			at += own
+		}
+		from = first + blockStrings
+	}
+}
+
+// headCodes is how many codes of the block's head others can share.
+func (b *packedBlock) headCodes() int {
+	_, own := b.sizes(0)
+	return min(own, sharedMax)
+}
+
+// codesOf returns how many of some codes stand for what begins with a text; more than sharedMax where all do not.
+func (p *packed) codesOf(codes, text []byte) (n int) {
+	var room [compress.SymbolBytes]byte
+	for len(text) > 0 {
+		size := 1
+		if n < len(codes) && p.symbols != nil && codes[n] == compress.SymbolEscape {
+			size = 2
+		}
+		if n+size > len(codes) {
+			return sharedMax + 1
+		}
+		part := codes[n : n+size]
+		if p.symbols != nil {
+			part = p.symbols.AppendDecoded(room[:0], part)
+		}
+		k := min(len(part), len(text))
+		if !bytes.Equal(part[:k], text[:k]) {
+			return sharedMax + 1
+		}
+		text, n = text[k:], n+size
+	}
+	return n
+}
+
 // matchText is the most text of a block that eachState looks through at once.
 const matchText = 4096
 

@@ -270,6 +270,32 @@ func checkGrown(t *testing.T, d *Dict, n int, form func(i int) string) {
 			t.Errorf("EachMatch ended with %d of %d", next, d.Len())
 		}
 	}
+	for _, most := range []int{-1, 0, 1, 5, len(form(0)) - 1, len(form(0)), 300} { // bytes that decide
+		seen := int64(-1)
+		last := "" // the last string that was seen
+		check := func(code int64) {
+			for c := max(seen, 0); c < code; c++ {
+				if s := form(int(c)); c > seen && (most < 0 || len(last) < most || !strings.HasPrefix(s, last[:most]) || int(c) >= n) {
+					t.Errorf("%q was not seen after %q, of which %d bytes decide", s, last, most)
+				}
+			}
+		}
+		d.EachRun(0, int64(d.Len()), func(code int64, s string) int {
+			if s != form(int(code)) {
+				t.Errorf("string %d is %q", code, s)
+			}
+			check(code)
+			if seen >= 0 && most >= 0 && len(last) >= most && strings.HasPrefix(s, last[:most]) && int(code) < n {
+				t.Errorf("%q was seen after %q, of which %d bytes decide", s, last, most)
+			}
+			seen, last = code, strings.Clone(s)
+			if len(s) < most {
+				return -1
+			}
+			return most
+		})
+		check(int64(d.Len()))
+	}
 	if _, ok := d.Find(form(d.Len())); ok {
 		t.Error("a string of a later version was found")
 	}

@@ -15,8 +15,8 @@ type Symbols struct {
 }
 
 const (
-	// symbolEscape is the code of a byte that is no symbol's: the next byte is that byte.
-	symbolEscape = 255
+	// SymbolEscape is the code of a byte that is no symbol's: the next byte is that byte.
+	SymbolEscape = 255
 	symbolsMax   = 255
 	// SymbolBytes is how many bytes a symbol has, at most.
 	SymbolBytes = 8
@@ -63,7 +63,7 @@ func ParseSymbols(b []byte) (t *Symbols, rest []byte, err error) {
 // Size returns how many bytes codes stand for.
 func (t *Symbols) Size(codes []byte) (n int) {
 	for i := 0; i < len(codes); i++ {
-		if codes[i] != symbolEscape {
+		if codes[i] != SymbolEscape {
 			n += int(t.sizes[codes[i]])
 		} else if i++; i < len(codes) {
 			n++
@@ -107,7 +107,7 @@ func (t *Symbols) AppendDecoded(b, codes []byte) []byte {
 		}
 		code := codes[0]
 		codes = codes[1:]
-		if code != symbolEscape {
+		if code != SymbolEscape {
 			binary.LittleEndian.PutUint64(out[n:], t.words[code])
 			n += int(t.sizes[code])
 		} else if len(codes) > 0 {
@@ -122,7 +122,7 @@ func (t *Symbols) AppendDecoded(b, codes []byte) []byte {
 func (t *Symbols) Common(a, b []byte) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		size := 1
-		if a[n] == symbolEscape {
+		if a[n] == SymbolEscape {
 			if size = 2; n+1 >= len(a) || n+1 >= len(b) || a[n+1] != b[n+1] {
 				return n
 			}
@@ -143,7 +143,7 @@ func Adds(characters bool) []uint8 {
 	return adds
 }
 
-// Adds is Adds by codes, and behind them by bytes that follow an escape: code 255 adds EscapeFollows.
+// Adds is Adds by codes, and behind them by bytes that follow an escape: code 255 adds escapeFollows.
 func (t *Symbols) Adds(characters bool) []uint8 {
 	bytes := Adds(characters)
 	adds := make([]uint8, 256, 512)
@@ -152,9 +152,9 @@ func (t *Symbols) Adds(characters bool) []uint8 {
 			adds[code] += bytes[uint8(t.words[code]>>(8*i))]
 		}
 	}
-	adds[symbolEscape] = EscapeFollows
+	adds[SymbolEscape] = escapeFollows
 	return append(adds, bytes...)
 }
 
-// EscapeFollows is what Adds has of an escape, and a flag that no length of a symbol has.
-const EscapeFollows = 1 << 7
+// escapeFollows is what Adds has of an escape, and a flag that no length of a symbol has.
+const escapeFollows = 1 << 7

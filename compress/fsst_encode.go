@@ -95,7 +95,7 @@ func (e *SymbolEncoder) Append(b, s []byte) []byte {
 	for at := 0; at < len(s); {
 		symbol, size := e.longest(wordAt(s, at), len(s)-at)
 		if symbol >= escaped {
-			b = append(b, symbolEscape)
+			b = append(b, SymbolEscape)
 		}
 		b = append(b, byte(symbol))
 		at += size

@@ -122,7 +122,7 @@ func (p *Pattern) Matcher(t *Symbols) *Matcher {
 			m.next[s<<8|code] = to
 			m.next[escaped<<8|code] = p.next[s][code]
 		}
-		m.next[s<<8|symbolEscape] = uint8(escaped)
+		m.next[s<<8|SymbolEscape] = uint8(escaped)
 	}
 	leave := 0
 	for code := range 256 {

@@ -18,7 +18,7 @@ type aggRef struct {
 	value, count int
 	zeros        int
 	offset       int64   // to be added to each value that was summed up (see shifted)
-	ranks        []int64 // text: code by rank
+	ranks        []int64 // text: code by rank; nil where codes are in order
 	dict         *dict
 
 	// DISTINCT: the set, and the accumulator that its values go to; over is nil for
@@ -322,6 +322,10 @@ func (c *aggCompiler) ordered(r *aggRef, filter *node) (*node, error) {
 	if arg.dict.grows() { // its values have no ranks yet
 		r.dict = arg.dict
 		return arg, c.g.p.x.ordersUnknown(arg, arg.t.Collation)
+	}
+	if !r.ordered && arg.dict.inOrder(arg.t.Collation) {
+		r.dict = arg.dict
+		return arg, nil
 	}
 	ranks, err := c.g.p.x.rankOf(arg.dict, arg.t.Collation)
 	if err != nil {

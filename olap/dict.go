@@ -107,6 +107,11 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	return d.bytewise, nil
 }
 
+// inOrder reports whether the codes of texts are in the order of a collation.
+func (d *dict) inOrder(c vector.Collation) bool {
+	return d.src != nil && d.n > 0 && c.C && c.OID == d.own && d.t.Kind.IsText() && d.t.Kind != vector.BPChar && d.src.Ordered() >= d.n
+}
+
 // ranked returns the ranks of texts in a collation where they are known already, else nil.
 func (d *dict) ranked(c vector.Collation) []int32 {
 	own := d.src != nil && c.OID == d.own

@@ -32,6 +32,39 @@ func orderedBy(e *plan.Call, d *dict) int {
 	return d.src.Ordered()
 }
 
+// decidingOf returns what computes e of a string and says how much of it decides the result (sqlfn.Function.Deciding), where e is of
+// the strings of d, which are in order, and constants; else nil. It belongs to one goroutine.
+func decidingOf(e *plan.Call, d *dict) func(s string) (r vector.Value, bytes int, err error) {
+	if d.src == nil || d.t.Kind == vector.BPChar || e.Op != plan.OpFunc || e.Func.Deciding == nil || d.src.Longest() > decidingMost {
+		return nil
+	}
+	args := make([]vector.Value, len(e.Args))
+	for i, a := range e.Args {
+		if c, is := a.(*plan.Call); is && c.Op == plan.OpCast && c.T.Typmod < 0 && c.T.Kind == vector.Text && d.t.Kind == vector.Varchar {
+			a = c.Args[0]
+		}
+		k, constant := a.(plan.Const)
+		_, call := a.(*plan.Call)
+		if call || constant == (i == 0) || constant && k.Null {
+			return nil
+		}
+		if constant {
+			args[i] = k.Datum.Value()
+		}
+	}
+	return func(s string) (vector.Value, int, error) {
+		args[0].Str = s
+		r, bytes, err := e.Func.Deciding(args)
+		if err != nil {
+			return vector.NullValue, -1, asForward(err)
+		}
+		return r, bytes, nil
+	}
+}
+
+// decidingMost bounds strings of which a part decides: how long they are does not, then.
+const decidingMost = 1 << 24
+
 // eachResult calls yield with the results of f for the strings of codes from from to to-1: with that of
 // one, or of several that have the same one. Codes below ordered are as orderedBy says.
 func eachResult(d *dict, f stringFunc, from, to, ordered int, yield func(from, to int, r vector.Value, err error)) {

@@ -122,3 +122,49 @@ func TestOrderedBy(t *testing.T) {
 		t.Error("the strings of the copy are in no order")
 	}
 }
+
+// TestDecidedDict compares what a part of each string decides, of strings that are in order and of some that came later, with
+// what each string by itself has.
+func TestDecidedDict(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 12))
+	p := &pipeline{x: &execution{opt: Options{Workers: 3}, memory: new(atomic.Int64), room: 1 << 40}}
+	for _, leaf := range []plan.Column{{T: textType(vector.Text, collC, -1)}, {T: textType(vector.Varchar, collC, 400+4)}} {
+		text := plan.Expr(leaf)
+		if leaf.T.Kind != vector.Text {
+			text = &plan.Call{Op: plan.OpCast, T: textType(vector.Text, collC, -1), Args: []plan.Expr{leaf}}
+		}
+		for _, n := range []int{1, 63, 64, 65, 127, 128, 129, 511, 512, 513, 2*dictPiece - 1, 2 * dictPiece, 2*dictPiece + 1} {
+			meta := &catalog.Table{OID: 7, Name: "texts", Columns: []catalog.Column{{Name: "s", Type: leaf.T}}}
+			var rows [][]vector.Datum
+			for i, s := range randomTexts(r, n) {
+				host := []string{"http://", "https://www.", "https://", ""}[r.IntN(4)] + []string{"navy.example", "blue.example", "b", "żółć.日本語", "navy.example" + strings.Repeat(".x", 100)}[r.IntN(5)]
+				if i%3 > 0 {
+					s = strings.Repeat("/red", r.IntN(3)) + "/" + s
+				}
+				rows = append(rows, []vector.Datum{{Type: leaf.T, Str: host + s}})
+			}
+			d := columnDict(load(t, newStore(t, 1<<16), meta, rows).Dicts[0], leaf.T)
+			for _, args := range [][2]string{{`^https?://(www[.])?([^/]+)/.*$`, `\2`}, {`^https?://(?:www\.)?([^/]+)/.*$`, `<\1>`}, {`^(.).*$`, `\1`}, {"^.*$", ""}, {"^(.*)b$", `\1`}} {
+				constant := func(s string) plan.Expr {
+					return plan.Const{Datum: vector.Datum{Type: textType(vector.Text, collC, -1), Str: s}}
+				}
+				e := functionCall(sqlfn.ByOID(2284), text, constant(args[0]), constant(args[1]))
+				e.T.Collation = leaf.T.Collation
+				form := newEntryForm(e, d, nil)
+				if form.deciding == nil {
+					t.Fatal("no part of a string decides")
+				}
+				arg := &node{t: leaf.T, dict: d, hi: int64(max(d.n-1, 0))}
+				got, err := (&compiler{p: p}).tabulateDict(arg, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for code := range int64(d.n) {
+					if want, err := form.value(d.at(code)); err != nil || got.dict.at(got.tab.Values[code]) != want.Str {
+						t.Fatalf("%d strings, %v: %q of %q instead of %q (%v)", d.n, args, got.dict.at(got.tab.Values[code]), d.at(code), want.Str, err)
+					}
+				}
+			}
+		}
+	}
+}

@@ -55,7 +55,9 @@ func (c *compiler) rowByRow(e *plan.Call, leaf plan.Expr, n *node) *node {
 type entryForm struct {
 	test  textTest
 	value stringFunc
-	env   *env // that value computes with; nil for none
+	// deciding, if not nil, is value, and how much of the string decides it.
+	deciding func(s string) (r vector.Value, bytes int, err error)
+	env      *env // that value computes with; nil for none
 }
 
 // newEntryForm returns that of e, whose only leaf has the strings of d.
@@ -64,7 +66,7 @@ func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 		return &entryForm{test: test}
 	}
 	if f := prepareValue(e); f != nil {
-		return &entryForm{value: f}
+		return &entryForm{value: f, deciding: decidingOf(e, d)}
 	}
 	own := *d // what it computes when it is needed is each goroutine's own
 	var now vector.Value
@@ -145,7 +147,7 @@ func (c *compiler) tabulateDict(arg *node, e *plan.Call) (*node, error) {
 				p.fillTruths(d, f.test, tab.Values[p.from:p.to])
 				return nil
 			}
-			return p.fill(d, t, f.value, tab.Values[p.from:p.to], ordered, c.p.x)
+			return p.fill(d, t, f, tab.Values[p.from:p.to], ordered, c.p.x)
 		}
 		if f.env == nil {
 			return fill()
@@ -246,18 +248,18 @@ func (p *piece) fillTruths(d *dict, test textTest, out []int64) {
 }
 
 // fill computes the strings of a piece. Those of codes below ordered have results in their order.
-func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, ordered int, x *execution) error {
+func (p *piece) fill(d *dict, t vector.Type, form *entryForm, out []int64, ordered int, x *execution) error {
 	memory := textMemory{x: x}
 	f := func(s string) (vector.Value, error) {
 		if memory.err != nil {
 			return vector.NullValue, nil
 		}
-		return compute(s)
+		return form.value(s)
 	}
 	p.lo, p.hi = math.MaxInt64, math.MinInt64
 	text, varying := t.Kind.IsString(), t.Varying()
 	texts, decimals := stringTable{}, map[vector.Decimal]int64{}
-	eachResult(d, f, p.from, p.from+len(out), ordered, func(from, to int, r vector.Value, err error) {
+	yield := func(from, to int, r vector.Value, err error) {
 		i := from - p.from
 		v, ok := int64(0), true
 		switch {
@@ -289,7 +291,28 @@ func (p *piece) fill(d *dict, t vector.Type, compute stringFunc, out []int64, or
 			fill(out[i:i+to-from], v)
 			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
 		}
-	})
+	}
+	if form.deciding == nil {
+		eachResult(d, f, p.from, p.from+len(out), ordered, yield)
+	} else {
+		done := p.from
+		repeat := func(to int) { // what came last is of all before to
+			if done > p.from {
+				fill(out[done-p.from:to-p.from], out[done-p.from-1])
+			}
+		}
+		d.src.EachRun(int64(p.from), int64(p.from+len(out)), func(code int64, s string) (bytes int) {
+			if memory.err != nil {
+				return -1
+			}
+			repeat(int(code))
+			r, bytes, err := form.deciding(s)
+			yield(int(code), int(code)+1, r, err)
+			done = int(code) + 1
+			return bytes
+		})
+		repeat(p.from + len(out))
+	}
 	if text {
 		p.list = texts.list
 	}

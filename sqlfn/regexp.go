@@ -31,38 +31,48 @@ var regexpReplace = Function{
 		return ok && len(r.pieces) <= 1
 	},
 	Eval: func(args []vector.Value) (vector.Value, error) {
-		r, ok := replacementOf(args[1].Str, args[2].Str)
-		s := args[0].Str
-		switch {
-		case !ok:
-			return vector.NullValue, failed("regexp_replace() of this regular expression or replacement")
-		case len(s) >= maxText/4: // the server makes four bytes of each character
-			return vector.NullValue, failed("text of this length")
-		}
-		var room backtracker
-		at, matched := r.find(&room, s)
-		if !matched {
-			return args[0], nil
-		}
-		if len(r.pieces) == 1 && r.pieces[0].group > 0 { // a part of s
-			g := r.pieces[0].group
-			return vector.Value{Str: s[max(at[2*g], 0):max(at[2*g+1], 0)]}, nil
-		}
-		var b strings.Builder
-		for _, piece := range r.pieces {
-			switch from := at[max(2*piece.group, 0)]; {
-			case piece.group == 0:
-				b.WriteString(piece.text)
-			case from >= 0:
-				b.WriteString(s[from:at[2*piece.group+1]])
-			}
-			if b.Len() > maxText {
-				return vector.NullValue, failed("text of this length")
-			}
-		}
-		return vector.Value{Str: b.String()}, nil
+		r, _, err := replaceMatch(args)
+		return r, err
 	},
+	Deciding: replaceMatch,
 }
+
+// replaceMatch is regexp_replace, and says how much of the text decides the result.
+func replaceMatch(args []vector.Value) (v vector.Value, bytes int, err error) {
+	r, ok := replacementOf(args[1].Str, args[2].Str)
+	s := args[0].Str
+	switch {
+	case !ok:
+		return vector.NullValue, -1, failed("regexp_replace() of this regular expression or replacement")
+	case len(s) >= maxReplaced:
+		return vector.NullValue, -1, failed("text of this length")
+	}
+	var room backtracker
+	at, seen, matched := r.find(&room, s)
+	if !matched {
+		return args[0], -1, nil
+	}
+	if len(r.pieces) == 1 && r.pieces[0].group > 0 { // a part of s
+		g := r.pieces[0].group
+		return vector.Value{Str: s[max(at[2*g], 0):max(at[2*g+1], 0)]}, seen, nil
+	}
+	var b strings.Builder
+	for _, piece := range r.pieces {
+		switch from := at[max(2*piece.group, 0)]; {
+		case piece.group == 0:
+			b.WriteString(piece.text)
+		case from >= 0:
+			b.WriteString(s[from:at[2*piece.group+1]])
+		}
+		if b.Len() > maxText {
+			return vector.NullValue, -1, failed("text of this length")
+		}
+	}
+	return vector.Value{Str: b.String()}, seen, nil
+}
+
+// maxReplaced bounds the bytes of a text: the server makes four of each character.
+const maxReplaced = maxText / 4
 
 // expression is a regular expression of translate's.
 type expression struct {
@@ -99,15 +109,19 @@ func replacementOf(text, to string) (r replacement, ok bool) {
 	return r, ok
 }
 
-// find returns where the groups of a match are, as FindStringSubmatchIndex does; room has them.
-func (e *expression) find(room *backtracker, s string) (at []int, matched bool) {
+// find returns where the groups of a match are, as FindStringSubmatchIndex does; room has them. seen is how many bytes of s decide
+// that, with anything behind them: -1 where all of s does.
+func (e *expression) find(room *backtracker, s string) (at []int, seen int, matched bool) {
 	if e.sequence != nil && utf8.ValidString(s) {
 		if matched, ok := room.match(e.sequence, s); ok {
-			return room.at[:], matched
+			if seen = room.seen; seen > len(s) {
+				seen = -1
+			}
+			return room.at[:], seen, matched
 		}
 	}
 	at = e.re.FindStringSubmatchIndex(s)
-	return at, at != nil
+	return at, -1, at != nil
 }
 
 // piece is a part of a replacement: what a group matched, or a text where group is 0.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgaccel/vector"
 )
@@ -81,7 +82,7 @@ func TestSequence(t *testing.T) {
 		"^(a*)b(.*)$", "^(a+)(b?)a*$", "^a*a*a*a*a*a*a*a*c$", "^(.*)[.](.*)$", "^(a)(a)(a)(a)(a)(a)(a)(a)(.*)$", "^(ab)?(a)?b*$", "^(?:ab)?([^c]*)(.*)$"}
 	r := rand.New(rand.NewPCG(3, 4))
 	alphabet := []string{"a", "a", "a", "b", ".", "/", "é", "日", "\n", "www.", "http://", "https://"}
-	matched, gaveUp := 0, 0
+	matched, gaveUp, decided := 0, 0, 0
 	for _, text := range patterns {
 		re, q, ok := translate(text)
 		if !ok {
@@ -113,14 +114,30 @@ func TestSequence(t *testing.T) {
 						t.Fatalf("%s of %q: %v, not %v", text, s, got, want[2:])
 					}
 				}
+				if m.seen > len(s) {
+					continue
+				}
+				for range 4 { // with anything behind what was seen
+					other := s[:m.seen]
+					for range r.IntN(4) {
+						other += alphabet[r.IntN(len(alphabet))]
+					}
+					if !utf8.ValidString(other) {
+						continue // within a character
+					}
+					decided++
+					if at := reference.FindStringSubmatchIndex(other); (at != nil) != found || found && !slices.Equal(at[2:], want[2:]) {
+						t.Fatalf("%s of %q: %v, where %d bytes of %q decide %v", text, other, at, m.seen, s, want)
+					}
+				}
 			}
 		}
 	}
 	if _, q, ok := translate("^(a)(a)(a)(a)(a)(a)(a)(a)(a)(.*)$"); !ok || q != nil {
 		t.Error("a sequence of ten groups")
 	}
-	if matched < 1000 || gaveUp < 10 {
-		t.Errorf("%d match, %d gave up", matched, gaveUp)
+	if matched < 1000 || gaveUp < 10 || decided < 1000 {
+		t.Errorf("%d match, %d gave up, %d others are decided", matched, gaveUp, decided)
 	}
 }
 

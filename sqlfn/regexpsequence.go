@@ -86,11 +86,13 @@ type backtracker struct {
 	s         string
 	at        [2 * (sequenceGroups + 1)]int // of group g from at[2g] to at[2g+1]; -1 where it is not part of the match
 	stepsLeft int
+	// seen is how many bytes were looked at; more than there are where the end was, too. A character of valid UTF-8 is looked at whole.
+	seen int
 }
 
 // match matches all of a text; ok is false where it gave up.
 func (m *backtracker) match(q *sequence, s string) (matched, ok bool) {
-	m.q, m.s, m.stepsLeft = q, s, stepLimit+stepLimitPerByte*len(s)
+	m.q, m.s, m.stepsLeft, m.seen = q, s, stepLimit+stepLimitPerByte*len(s), 0
 	for i := range m.at {
 		m.at[i] = -1
 	}
@@ -128,6 +130,7 @@ func (m *backtracker) from(i, pos int) bool {
 			return true
 		}
 		if !s.repeated {
+			m.seen = max(m.seen, pos+1)
 			if pos == len(m.s) || !s.has(m.s[pos]) {
 				if s.optional {
 					continue
@@ -138,6 +141,7 @@ func (m *backtracker) from(i, pos int) bool {
 			for next < len(m.s) && !utf8.RuneStart(m.s[next]) {
 				next++
 			}
+			m.seen = max(m.seen, next)
 			if !s.optional {
 				pos = next
 				continue
@@ -151,6 +155,7 @@ func (m *backtracker) from(i, pos int) bool {
 		for end < len(m.s) && s.has(m.s[end]) {
 			end++
 		}
+		m.seen = max(m.seen, end+1)
 		if !s.optional && end == pos {
 			return false
 		}
@@ -172,5 +177,6 @@ func (m *backtracker) from(i, pos int) bool {
 		}
 		return false
 	}
+	m.seen = len(m.s) + 1
 	return pos == len(m.s)
 }
