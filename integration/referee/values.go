@@ -168,10 +168,31 @@ func pool(r *rand.Rand, t typ, n int, wild bool) []string {
 		}
 	}
 	tame := tameValue(r, t)
+	if n > fewTexts && (t.kind == text || t.kind == varchar && (t.n == 0 || t.n > 100)) {
+		tame = func() string { return manyText(r, n) }
+	}
 	for tries := 0; len(out) < n && tries < 3*n+10; tries++ {
 		add(tame())
 	}
 	return out
+}
+
+// fewTexts are so many that words alone make them.
+const fewTexts = 60
+
+// manyText makes a text that is one of about n: an address, or words, of which a dictionary has enough that it packs them, encoded.
+func manyText(r *rand.Rand, n int) string {
+	word := func() string { return tameWords[r.IntN(len(tameWords))] }
+	i := r.IntN(n)
+	switch r.IntN(4) {
+	case 0:
+		return fmt.Sprint(word(), " ", word(), " ", word(), " ", i)
+	case 1:
+		return fmt.Sprint(pick(r, "http://", "https://www."), strings.ToLower(word()), ".example/", word(), "/", i)
+	case 2:
+		return fmt.Sprint(strings.Repeat(word()+"é", i%9), " deposits ", i)
+	}
+	return fmt.Sprint("carefully final ", word(), " deposits ", i)
 }
 
 // edges are the values of a type that go wrong most easily.
