@@ -13,6 +13,11 @@ func (g *gen) condition(depth int) *node {
 			return n
 		}
 	}
+	if !g.grouped && g.chance(15) {
+		if n := g.search(); n != nil {
+			return n
+		}
+	}
 	if depth > 0 {
 		switch g.r.IntN(14) {
 		case 0, 1:
@@ -248,6 +253,38 @@ func (g *gen) fits(a, b *node) bool {
 	aw, as := digits(a)
 	bw, bs := digits(b)
 	return as == bs || max(aw, bw)+max(as, bs) <= 18
+}
+
+// manyTexts returns a column of text that a dictionary has many of; nil where there is none.
+func (g *gen) manyTexts() *node {
+	found := g.columns(func(c *column) bool { return (c.t.kind == text || c.t.kind == varchar) && len(c.held) > packedTexts })
+	if len(found) == 0 {
+		return nil
+	}
+	return pick(g.r, found...)
+}
+
+// search is LIKE of parts of one of manyTexts; nil where there are none.
+func (g *gen) search() *node {
+	a := g.manyTexts()
+	if a == nil {
+		return nil
+	}
+	chars := g.beginning(a, 40)
+	p := pick(g.r, "%", "%", "%", "")
+	for range 1 + g.r.IntN(2) {
+		if len(chars) == 0 {
+			break
+		}
+		from := g.r.IntN(len(chars))
+		to := min(from+1+g.r.IntN(8), len(chars))
+		p += strings.NewReplacer("%", `\%`, "_", `\_`, `\`, `\\`).Replace(string(chars[from:to])) + pick(g.r, "%", "%", "%%")
+		chars = chars[to:]
+	}
+	if g.chance(10) {
+		p = strings.TrimRight(p, "%")
+	}
+	return op(typ{kind: boolean}, "(@ "+pick(g.r, "LIKE", "NOT LIKE")+" @)", a, g.constant(typ{kind: text}, p, true))
 }
 
 // pattern is LIKE or ILIKE, or ^@.

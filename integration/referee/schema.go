@@ -193,6 +193,9 @@ func randomSchema(r *rand.Rand, name string, w world) *schema {
 	if r.IntN(8) == 0 {
 		f.key, f.primary = nil, false
 	}
+	if n > 5000 && r.IntN(2) == 0 {
+		f.cols = append(f.cols, &column{name: "words", t: typ{kind: pick(r, text, text, varchar)}, spread: pick(r, "even", "skewed"), nulls: pick(r, 0, 10)})
+	}
 	for i, dim := range s.tables {
 		// Under the key's own name, for USING, or another.
 		f.point(r, dim, pick(r, "", fmt.Sprintf("f%d_", i)))
@@ -324,8 +327,11 @@ func (t *table) fill(r *rand.Rand, n int) {
 			}
 		default:
 			size := []int{1, 2, 5, 12, 60, 400}[r.IntN(6)]
-			if n > 5000 && r.IntN(4) == 0 { // many values
+			if n > 5000 && (c.name == "words" || r.IntN(4) == 0) { // many values
 				size = n / (1 + r.IntN(20))
+			}
+			if c.name == "words" {
+				size = max(size, 2*packedTexts)
 			}
 			c.pool = pool(r, c.t, max(size, 1), c.wild)
 		}

@@ -177,8 +177,12 @@ func pool(r *rand.Rand, t typ, n int, wild bool) []string {
 	return out
 }
 
-// fewTexts are so many that words alone make them.
-const fewTexts = 60
+const (
+	// fewTexts are so many that words alone make them.
+	fewTexts = 60
+	// packedTexts are so many that a dictionary packs them.
+	packedTexts = 600
+)
 
 // manyText makes a text that is one of about n: an address, or words, of which a dictionary has enough that it packs them, encoded.
 func manyText(r *rand.Rand, n int) string {
