@@ -66,6 +66,13 @@
 // segment without an index keeps its live rows as they are. Who makes a query decides whether indexes
 // pay (olap/device_index.go). What streams through is scanned without.
 //
+// # Strings
+//
+// The strings of a dictionary, as package colstore packs them, are kept whole beside columns. What a query asks of them, which match
+// (program.Match) or how long they are (program.Lengths), is a launch before its scan, whose result lasts as long as the query (strings.go,
+// kernels/strings.cuh): a thread has a block of 16 strings and goes over their codes by an automaton, a byte at a time, without
+// decoding them.
+//
 // # What does not fit
 //
 // A query whose columns do not fit three quarters of the budget, or that finds the memory

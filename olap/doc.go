@@ -43,7 +43,8 @@
 // fits its type and 64 bits no overflow is checked; else the checked form runs and
 // an overflow forwards the query. An expression over one column of text, or over
 // one of few values, is written out as a table once (tabulate.go; over many strings in pieces,
-// tabulatedict.go; first characters by ranges of strings that are in order, ordereddict.go; a function of few
+// tabulatedict.go; first characters, and what the beginning of a string decides, by ranges of strings that are in order,
+// ordereddict.go; a function of few
 // results once for a statement, derivedtext.go). What else is computed of
 // text, or is text, is evaluated a row at a time (bytree.go). Text gets its codes on the way,
 // from a pool that all workers share (intern.go; one goroutine's own strings: stringtable.go): how many strings there are, and in which
@@ -105,7 +106,8 @@
 // pairs of a group and a value. Functions of time are arrays by the number of a unit, or of a stretch throughout
 // which they differ by the same from their argument. Percentiles of many different values are selected by their leading bits, pass by
 // pass (device_percentile.go), and so is the place where a LIMIT cuts rows in an order, of which only those before it are
-// found (device_cut.go); of groups in the order of an aggregate few come back (device_top.go). Functions that are not written out as tables are the processor's, and so is every
+// found (device_cut.go); of groups in the order of an aggregate few come back (device_top.go). LIKE over a large dictionary, and lengths of its strings,
+// are found by the device, which has the strings (device_strings.go). Functions that are not written out as tables are the processor's, and so is every
 // query of which a device says that it is busy, compiling, short of room, or that some row
 // is an error: the processor knows which, and whether it counts. Nothing that happens on a
 // device is an error here.

@@ -91,6 +91,8 @@
 // Sink.Distinct asks for groups alone. To count the values of a DISTINCT, whose groups are pairs, is one more
 // kernel between scan and result (Sink.Counted), so that no pair leaves the device.
 //
+// The bits of a set, or the values of a table, over the codes of a dictionary may be found on the device (strings.go).
+//
 // Sink.Top asks for the first groups by an accumulator. Two more kernels find the value that the last
 // of these has, but for its lowest bits, so that few others leave the device (top.go).
 //

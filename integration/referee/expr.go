@@ -54,11 +54,6 @@ func (g *gen) columns(f func(*column) bool) []*node {
 // leaf returns a column, key or aggregate of the kind, nil where there is none.
 func (g *gen) leaf(k kind) *node {
 	if !g.grouped {
-		if k == int4 && g.chance(15) {
-			if a := g.manyTexts(); a != nil {
-				return op(typ{kind: int4}, pick(g.r, "length(@)", "char_length(@)", "octet_length(@)"), a).within(0, 200)
-			}
-		}
 		found := g.columns(func(c *column) bool { return c.t.kind == k })
 		if len(found) == 0 {
 			return nil
@@ -206,6 +201,11 @@ func (g *gen) of(k kind, depth int) *node {
 	if depth > 0 && g.chance(45) {
 		if n := g.call(k, depth-1); n != nil {
 			return n
+		}
+	}
+	if k == int4 && !g.grouped && g.chance(15) {
+		if a := g.manyTexts(); a != nil {
+			return op(typ{kind: int4}, pick(g.r, "length(@)", "char_length(@)", "octet_length(@)"), a).within(0, 200)
 		}
 	}
 	if g.chance(2) {
