@@ -202,12 +202,27 @@ func deviceName(dev cu.Device) (string, error) {
 	return C.GoString((*C.char)(unsafe.Pointer(&b[0]))), nil
 }
 
-// do calls f with the device's context on the thread.
-func (d *cudaDriver) do(f func() error) error {
+// do calls f with the device's context on the thread, which has the one that it had before, if any, afterwards: a batch of one device has
+// memory registered by another, and goes on with its own streams and events.
+func (d *cudaDriver) do(f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := cuError("cuCtxSetCurrent", cu.SetCurrentContext(d.ctx)); err != nil {
-		return err
+	before, err := cu.CurrentContext()
+	if err != nil {
+		return cuError("cuCtxGetCurrent", err)
+	}
+	if before != d.ctx {
+		if err := cuError("cuCtxSetCurrent", cu.SetCurrentContext(d.ctx)); err != nil {
+			return err
+		}
+		var none cu.CUContext
+		if before != none {
+			defer func() {
+				if restored := cuError("cuCtxSetCurrent", cu.SetCurrentContext(before)); err == nil {
+					err = restored
+				}
+			}()
+		}
 	}
 	return f()
 }

@@ -38,6 +38,45 @@ extern "C" __global__ void wild(const __grid_constant__ P p) { *(volatile unsign
 
 func isFake(ex device.Executor) bool { return strings.HasPrefix(ex.Devices()[0].Name, "fake ") }
 
+// TestCUDAContexts: a batch of one device goes on with what is its own where memory had to be registered, which the first device
+// does for all. Holes of a file nobody registers before they are copied.
+func TestCUDAContexts(t *testing.T) {
+	ex, err := NewCUDA(CUDAOptions{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	const bytes = 1 << 20
+	for dev := range ex.Devices() {
+		f, err := os.Create(filepath.Join(t.TempDir(), "shared"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := f.Truncate(2 * device.ShareChunk); err != nil {
+			t.Fatal(err)
+		}
+		file, err := ex.Share(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ex.Alloc(dev, bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int64(2) {
+			copied := device.Command{Op: device.OpCopyShared, File: file, Pieces: []device.Piece{{Offset: i * device.ShareChunk, Bytes: bytes, Dst: p}}}
+			if _, err := ex.Run(t.Context(), dev, &device.Batch{Commands: []device.Command{{Op: device.OpMark}, copied,
+				{Op: device.OpMark}, {Op: device.OpRecord}, {Op: device.OpAwait}, {Op: device.OpFill, Dst: p, Bytes: bytes}, {Op: device.OpRead, Src: p, Bytes: 4}, {Op: device.OpMark}}}); err != nil {
+				t.Fatalf("device %d: %v", dev, err)
+			}
+		}
+		if err := ex.Free(dev, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCUDA(t *testing.T) {
 	dir := t.TempDir()
 	ex, err := NewCUDA(CUDAOptions{CacheDir: dir, LineInfo: true})

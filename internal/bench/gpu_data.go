@@ -219,7 +219,9 @@ func (d *ssbData) queries() ([]ssbPlanned, error) {
 func (q *ssbPlanned) onDevice(ctx context.Context, m *gpuManager, caller uint64) (got *vector.Batch, did olap.Report, err error) {
 	got, err = olap.Execute(ctx, q.q, q.in, olap.Options{Device: m, DeviceWait: true, DeviceCaller: caller, Report: &did})
 	if err == nil && did.Device == "" {
-		err = fmt.Errorf("the device did not answer: %s", did.Fallback)
+		if err = fmt.Errorf("the device did not answer: %s", did.Fallback); did.Err != nil {
+			err = fmt.Errorf("%w: %w", err, did.Err)
+		}
 	}
 	return got, did, err
 }

@@ -1,6 +1,6 @@
 // A libcuda.so.1 without a device, for tests of the code that calls it: device memory is
 // the host's, streams do at once what they are told, and a kernel does nothing but note that
-// it was launched. PGACCEL_FAKE_CUDA makes calls fail: "cuInit=100", "cuStreamQuery=700".
+// it was launched. Streams, events and functions belong to the context that they were made in. PGACCEL_FAKE_CUDA makes calls fail: "cuInit=100", "cuStreamQuery=700".
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +35,7 @@ CUresult cuGetErrorName(CUresult r, const char **name) {
 	case CUDA_ERROR_INVALID_IMAGE: *name = "CUDA_ERROR_INVALID_IMAGE"; break;
 	case CUDA_ERROR_INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
 	case CUDA_ERROR_NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; break;
+	case CUDA_ERROR_INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
 	case CUDA_ERROR_ILLEGAL_ADDRESS: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -58,6 +59,21 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned flags) { BEGIN return CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) { BEGIN *c = (CUcontext)(size_t)(d + 1); return CUDA_SUCCESS; }
 CUresult cuCtxSetCurrent(CUcontext c) { BEGIN current = c; return CUDA_SUCCESS; }
+CUresult cuCtxGetCurrent(CUcontext *c) { BEGIN *c = current; return CUDA_SUCCESS; }
+
+// What a handle points to.
+struct owned {
+	CUcontext of;
+	struct timespec at; // of an event
+};
+static void *owned(void) {
+	struct owned *o = calloc(1, sizeof *o);
+	o->of = current;
+	return o;
+}
+#define SAME(a, b) \
+	if (((struct owned *)(a))->of != ((struct owned *)(b))->of) \
+		return CUDA_ERROR_INVALID_HANDLE;
 CUresult cuCtxSetLimit(CUlimit l, size_t v) { BEGIN CONTEXT return CUDA_SUCCESS; }
 CUresult cuMemGetInfo(size_t *free, size_t *total) { BEGIN CONTEXT *free = 1u << 30, *total = 1u << 31; return CUDA_SUCCESS; }
 CUresult cuMemAlloc(CUdeviceptr *p, size_t n) {
@@ -83,7 +99,7 @@ CUresult cuModuleLoadData(CUmodule *m, const void *image) {
 	BEGIN CONTEXT
 	if (memcmp(image, "\177ELF", 4))
 		return CUDA_ERROR_INVALID_IMAGE;
-	*m = malloc(1);
+	*m = owned();
 	return CUDA_SUCCESS;
 }
 CUresult cuModuleUnload(CUmodule m) { BEGIN CONTEXT free(m); return CUDA_SUCCESS; }
@@ -110,7 +126,7 @@ CUresult cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority) {
 	BEGIN CONTEXT
 	if (priority > 0 || priority < -5)
 		return CUDA_ERROR_INVALID_VALUE;
-	*s = malloc(1);
+	*s = owned();
 	return CUDA_SUCCESS;
 }
 CUresult cuStreamQuery(CUstream s) { BEGIN CONTEXT return CUDA_SUCCESS; }
@@ -120,13 +136,17 @@ CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) {
 	return !e || flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream s) { BEGIN CONTEXT return CUDA_SUCCESS; }
-CUresult cuEventCreate(CUevent *e, unsigned flags) { BEGIN CONTEXT *e = malloc(sizeof(struct timespec)); return CUDA_SUCCESS; }
-CUresult cuEventRecord(CUevent e, CUstream s) { BEGIN CONTEXT clock_gettime(CLOCK_MONOTONIC, (struct timespec *)e); return CUDA_SUCCESS; }
+CUresult cuEventCreate(CUevent *e, unsigned flags) { BEGIN CONTEXT *e = owned(); return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent e, CUstream s) {
+	BEGIN CONTEXT SAME(e, s)
+	clock_gettime(CLOCK_MONOTONIC, &((struct owned *)e)->at);
+	return CUDA_SUCCESS;
+}
 CUresult cuEventQuery(CUevent e) { BEGIN CONTEXT return CUDA_SUCCESS; }
 CUresult cuEventSynchronize(CUevent e) { BEGIN CONTEXT return CUDA_SUCCESS; }
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
 	BEGIN CONTEXT
-	struct timespec *x = (void *)a, *y = (void *)b;
+	struct timespec *x = &((struct owned *)a)->at, *y = &((struct owned *)b)->at;
 	*ms = (y->tv_sec - x->tv_sec) * 1e3f + (y->tv_nsec - x->tv_nsec) * 1e-6f;
 	return CUDA_SUCCESS;
 }
@@ -144,7 +164,10 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 	BEGIN CONTEXT
 	if (!gx || !bx || params || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (f == GATHER)
+	if (f == GATHER) {
 		gather(extra[1]);
+		return CUDA_SUCCESS;
+	}
+	SAME(f, s)
 	return CUDA_SUCCESS;
 }
