@@ -40,7 +40,7 @@ type packed struct {
 	symbols *compress.Symbols
 	padded  bool // trailing blanks count for the order only where all else is equal (char(n))
 	mem     *block
-	longest atomic.Int64 // of all strings, as codes, at most; 0: not known yet
+	longest atomic.Int64 // bounds the codes of a string; 0 until it is first asked for
 
 	// What find begins with: all strings begin with common, and fences has the eight bytes
 	// behind it of each fenceBlocks-th head, the first one highest.

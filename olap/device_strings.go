@@ -15,8 +15,12 @@ import (
 // packed as they are, and finds which codes match before it scans. Nothing of that depends on how many rows there are,
 // and the processor, which would have to read all strings, reads some, to estimate how many rows pass.
 
-// stringsMemory is the part of a device's memory that the strings of one dictionary may take.
-const stringsMemory = 4
+const (
+	// stringsMemory is the part of a device's memory that the strings of one dictionary may take.
+	stringsMemory = 4
+	// stringsSince is the part of the strings that may have come since the copy: the processor looks at these.
+	stringsSince = 8
+)
 
 // matchSample is how many strings tell how many match.
 const matchSample = 256
@@ -44,8 +48,11 @@ func (p *pipeline) matchOnDevice(e plan.Expr) (s step, ok bool, err error) {
 	if _, only := like.pattern.Prefix(); only {
 		return s, false, nil // a range of codes
 	}
+	if !p.x.keepsStrings(n.dict.src) {
+		return s, false, nil
+	}
 	m := like.onDevice()
-	if m == nil || !p.x.keepsStrings(&m.Strings) {
+	if m == nil {
 		return s, false, nil
 	}
 	return step{kind: program.StepBits, n: n, match: m, set: compress.Set{Size: int64(n.dict.n)}, share: like.share(), cost: 1.5}, true, nil
@@ -57,10 +64,11 @@ func stringsOf(d *colstore.Dict) program.Strings {
 	return program.Strings{ID: b.ID, N: b.Strings, Data: b.Data, Starts: b.Starts}
 }
 
-// keepsStrings reports whether a device has room for strings.
-func (x *execution) keepsStrings(s *program.Strings) bool {
+// keepsStrings reports whether a device is to have the strings of a dictionary.
+func (x *execution) keepsStrings(d *colstore.Dict) bool {
 	limits, ok := x.opt.Device.Limits()
-	return ok && s.N > 0 && int64(len(s.Data)) <= limits.Memory/stringsMemory
+	b := d.Blocks()
+	return ok && b.Strings > 0 && d.Len()-b.Strings <= b.Strings/stringsSince && int64(len(b.Data)) <= limits.Memory/stringsMemory
 }
 
 // onDevice returns the condition as a device has it; nil where it is too large.
@@ -119,11 +127,11 @@ func (c *compiler) lengthOnDevice(e *plan.Call, leaf plan.Expr, n *node) *node {
 		return nil
 	}
 	d, characters := n.dict.src, e.Func.Length == sqlfn.Characters
-	l := &program.Lengths{Strings: stringsOf(d), Adds: d.Adds(characters)}
 	most := d.Longest()
-	if !c.p.x.keepsStrings(&l.Strings) || most > math.MaxInt32 {
+	if !c.p.x.keepsStrings(d) || most > math.MaxInt32 {
 		return nil
 	}
+	l := &program.Lengths{Strings: stringsOf(d), Adds: d.Adds(characters)}
 	from := func(first int64, f func(n int32)) {
 		d.EachView(first, int64(d.Len()), func(_ int64, s string) {
 			if characters {
