@@ -366,6 +366,10 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	if q.Sink.Counted || q.Top > 0 || len(q.Sink.Having) > 0 { // groups of several devices may be the same
 		groups := *q.Program
 		groups.Sink.Counted, groups.Sink.Having = false, nil
+		groups.Sink.Top = q.Sink.Top && !q.Sink.Counted
+		if !groups.Sink.Top {
+			groups.Sink.TopThen = program.TopAll
+		}
 		parts := *q
 		parts.Program, parts.Top, parts.Having = &groups, 0, nil
 		q = &parts

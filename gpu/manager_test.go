@@ -209,6 +209,9 @@ func TestFirstGroups(t *testing.T) {
 			if err := compare(m, first(r, fact, dim)); err != nil {
 				t.Fatalf("%d devices, query %d: %v", devices, i, err)
 			}
+			if err := compare(m, firstCounts(r, fact, dim)); err != nil {
+				t.Fatalf("%d devices, query %d: %v", devices, i, err)
+			}
 		}
 	}
 }

@@ -317,6 +317,16 @@ func distinct(r *rand.Rand, fact, _ *testTable) *program.Query {
 		Digits: []program.DigitData{{Lo: 0, Stride: 1}, {Lo: 0, Stride: 100}}, Groups: 200, Expect: 200, Counted: 100}
 }
 
+// firstCounts asks for the numbers of distinct that have the most values.
+func firstCounts(r *rand.Rand, fact, dim *testTable) *program.Query {
+	q := distinct(r, fact, dim)
+	p := *q.Program
+	p.Sink.Top, p.Sink.TopDesc, p.Sink.TopBy = true, true, -1
+	p.Sink.TopThen = program.TopThen(r.IntN(2))
+	q.Program, q.Top, q.TopDigit = &p, 1+r.Uint64N(40), program.DigitPlace{Stride: 1, Card: 100}
+	return q
+}
+
 // distinctWide is distinct of values in a prefix.
 func distinctWide(r *rand.Rand, fact, _ *testTable) *program.Query {
 	q := pairs(r, fact, nil)

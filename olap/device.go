@@ -241,6 +241,7 @@ type deviceBase struct {
 	digits []deviceDigit
 	accs   []deviceAcc
 	set    int          // the accumulator; -1: the groups themselves
+	first  bool         // counts are the first ones, which may be all that is asked for (leavesCounts)
 	radix  *radixSelect // of percentiles of many values
 }
 
@@ -269,6 +270,9 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 			digits := l.values(by, a)
 			if a.kind == accDistinct {
 				l.distinct(digits, g.onlyCounts(k))
+				first := g.leavesCounts(l, by, k, digits)
+				add(deviceBase{by: by, l: l, digits: digits, set: k, first: first}, max(by.expect, pairsExpected))
+				continue
 			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {
 				s := g.newRadixSelect(by, k) // there are about as many values as rows
 				l, digits = s.pass()
@@ -289,12 +293,25 @@ func (a *accelerator) groups(g *grouper) (ok bool, err error) {
 		return a.leave(why), nil
 	}
 	var s *groups // of the base before
+	var counted *program.Result
+	if len(list) == 2 && list[1].first {
+		if counted, err = a.run(list[1].l); counted == nil || err != nil {
+			a.prepare(list[:1])
+			return false, err
+		}
+		if ok, err := list[1].takeCounts(counted); ok || err != nil {
+			a.computed()
+			return err == nil, err
+		}
+	}
 	for i := range list {
 		b := &list[i]
-		r, err := a.run(b.l)
-		if r == nil || err != nil {
-			a.prepare(list[i+1:])
-			return false, err
+		r := counted
+		if i == 0 || counted == nil {
+			if r, err = a.run(b.l); r == nil || err != nil {
+				a.prepare(list[i+1:])
+				return false, err
+			}
 		}
 		if b.radix != nil {
 			if ok, err := a.selects(b.radix, s, r, b.digits); !ok {

@@ -32,14 +32,7 @@ func (by *grouping) take(r *program.Result, digits []deviceDigit, accs []deviceA
 		by.how = groupSingle
 		s.open()
 	case r.Prefix != nil:
-		by.how = groupHash
-		s.openTable(n)
-		key := make([]uint64, by.pack.words)
-		for g := range n {
-			by.pack.packDigits(key, func(i int) uint64 { return digits[i].of(r, g) })
-			s.table.insert(key)
-		}
-		s.resize(n)
+		s.openDigits(r, digits)
 	case !sorted && card <= uint64(8*n):
 		by.how = groupDense
 		s.open()
@@ -58,6 +51,34 @@ func (by *grouping) take(r *program.Result, digits []deviceDigit, accs []deviceA
 	}
 	s.fill(r, accs, order)
 	return s, s.account()
+}
+
+// openDigits opens a table with the groups of a result, by their digits.
+func (s *groups) openDigits(r *program.Result, digits []deviceDigit) {
+	s.by.how = groupHash
+	s.openTable(len(r.Numbers))
+	key := make([]uint64, s.by.pack.words)
+	for g := range r.Numbers {
+		s.by.pack.packDigits(key, func(i int) uint64 { return digits[i].of(r, g) })
+		s.table.insert(key)
+	}
+	s.resize(len(r.Numbers))
+}
+
+// takeCounts makes groups of numbers that were counted, the first ones in their order, which are the groups that are asked for
+// where there are as many as were wanted: a group without a value, which has no number, comes behind these. ok is false where
+// there are fewer.
+func (b *deviceBase) takeCounts(r *program.Result) (ok bool, err error) {
+	if uint64(len(r.Numbers)) < b.l.q.Top {
+		return false, nil
+	}
+	s := b.by.newGroups()
+	b.by.done = []*groups{s}
+	s.openDigits(r, b.digits)
+	for i := range s.counts {
+		s.counts[i] = 1 // some row came
+	}
+	return true, s.takeValues(b.set, r, b.digits, true)
 }
 
 // packDigits packs the digits of a group's number as values are.

@@ -33,6 +33,7 @@ type plainDevice struct {
 	repeats                     int // of keys that come again
 	prefixes, distinct, counted int // sinks
 	tops, thens, having         int
+	topCounts                   int // of tops, of numbers that are counted
 	ops                         map[program.Op]int
 	steps                       map[program.StepKind]int
 	kinds                       map[program.LookupKind]int
@@ -64,6 +65,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		d.distinct += int(b2i(q.Sink.Distinct))
 		d.counted += int(b2i(q.Sink.Counted))
 		d.tops += int(b2i(q.Sink.Top))
+		d.topCounts += int(b2i(q.Sink.Top && q.Sink.Counted))
 		d.thens += int(b2i(q.Sink.TopThen != program.TopAll))
 		d.having += int(b2i(len(q.Sink.Having) > 0))
 	}

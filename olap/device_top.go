@@ -18,8 +18,7 @@ import (
 // for those.
 func (g *grouper) harmlessOnDevice() bool {
 	q := g.p.x.q
-	if len(g.bases) != 1 || len(g.sets) != 1 || g.bases[0] != g.sets[0] || len(g.bases[0].axes) == 0 || mayFail(q.Having) ||
-		slices.ContainsFunc(g.accs, func(a acc) bool { return a.kind == accDistinct || a.kind == accRanked }) {
+	if len(g.bases) != 1 || len(g.sets) != 1 || g.bases[0] != g.sets[0] || len(g.bases[0].axes) == 0 || mayFail(q.Having) {
 		return false
 	}
 	for i := range q.Aggs {
@@ -37,7 +36,8 @@ func (g *grouper) harmlessOnDevice() bool {
 
 // leavesOut has groups left out that are not of the result, of which so many are expected.
 func (g *grouper) leavesOut(l *lowering, by *grouping, digits []deviceDigit, accs []deviceAcc) {
-	if l.why != "" || !g.harmlessOnDevice() {
+	collects := func(a acc) bool { return a.kind == accDistinct || a.kind == accRanked }
+	if l.why != "" || slices.ContainsFunc(g.accs, collects) || !g.harmlessOnDevice() {
 		return
 	}
 	x := g.p.x
@@ -47,8 +47,29 @@ func (g *grouper) leavesOut(l *lowering, by *grouping, digits []deviceDigit, acc
 	}
 	// Nothing is computed of groups that are cut off but what is ordered and shown.
 	if first := x.firstGroups(); all && first > 0 && (x.opt.DeviceWait || by.expect >= float64(max(cutCandidates, first*firstOf))) {
-		l.top(uint64(first), by, g.refs, digits, accs)
+		acc, _, ok := accumulated(x.orderOfCut()[0].Expr, g.refs, accs)
+		l.top(uint64(first), by, acc, ok, digits)
 	}
+}
+
+// leavesCounts has the first groups alone leave the device in the order of how many different values of accumulator k they have,
+// where nothing else is computed of groups; false where all do.
+func (g *grouper) leavesCounts(l *lowering, by *grouping, k int, digits []deviceDigit) bool {
+	x := g.p.x
+	if l.why != "" || !l.prog.Sink.Counted || len(g.accs) != 1 || len(x.q.Having) > 0 || !g.harmlessOnDevice() ||
+		slices.ContainsFunc(g.refs, func(r aggRef) bool { return r.distinct != k }) {
+		return false
+	}
+	first := x.firstGroups()
+	if first <= 0 || !x.opt.DeviceWait && by.expect < float64(max(cutCandidates, first*firstOf)) {
+		return false
+	}
+	key := x.orderOfCut()[0]
+	if _, counts := key.Expr.(plan.Agg); !counts || !key.Desc {
+		return false
+	}
+	l.top(uint64(first), by, -1, true, digits)
+	return true
 }
 
 // accumulated returns the accumulator of a program, -1 for the rows, that an aggregate is, in its own scale and never null.
@@ -79,10 +100,10 @@ func accumulated(e plan.Expr, refs []aggRef, accs []deviceAcc) (acc int, r *aggR
 
 // top has the first groups leave the device: in the order of the first key, where that is an aggregate that is an accumulator
 // and never null, and those that tie in that of the next one. Where the first key is what groups are by, all tie in none.
-func (l *lowering) top(first uint64, by *grouping, refs []aggRef, digits []deviceDigit, accs []deviceAcc) {
+func (l *lowering) top(first uint64, by *grouping, acc int, accumulated bool, digits []deviceDigit) {
 	x, sink := by.g.p.x, &l.prog.Sink
 	keys, at := x.orderOfCut(), 0
-	if acc, _, ok := accumulated(keys[0].Expr, refs, accs); ok {
+	if accumulated {
 		sink.Top, sink.TopDesc, sink.TopBy, l.q.Top = true, keys[0].Desc, acc, first
 		at = 1
 	}

@@ -106,7 +106,7 @@
 // pairs of a group and a value. Functions of time are arrays by the number of a unit, or of a stretch throughout
 // which they differ by the same from their argument. Percentiles of many different values are selected by their leading bits, pass by
 // pass (device_percentile.go), and so is the place where a LIMIT cuts rows in an order, of which only those before it are
-// found (device_cut.go); of groups in the order of an aggregate few come back (device_top.go). LIKE over a large dictionary, and lengths of its strings,
+// found (device_cut.go); of groups in the order of an aggregate, or of how many different values they have, few come back (device_top.go). LIKE over a large dictionary, and lengths of its strings,
 // are found by the device, which has the strings (device_strings.go). Functions that are not written out as tables are the processor's, and so is every
 // query of which a device says that it is busy, compiling, short of room, or that some row
 // is an error: the processor knows which, and whether it counts. Nothing that happens on a

@@ -14,19 +14,19 @@ func (g *generator) count() {
 	case g.p.Sink.Place == PlaceHash:
 		number = "p.keys[slot] % p.numbers"
 	}
-	g.tally("", number, "p.counts")
+	g.tally("p.table", "p.slots", "", number, "p.counts")
 }
 
-// tally emits that groups for which a condition holds, if there is one, are counted by a number that each has. Lanes of one
-// number add up first.
-func (g *generator) tally(condition, number, counts string) {
+// tally emits that groups of so many slots, those that have rows and for which a condition holds, if there is one, are counted by a
+// number that each has. Lanes of one number add up first.
+func (g *generator) tally(rows, slots, condition, number, counts string) {
 	g.line("const uint32_t lane = threadIdx.x & 31;")
-	g.line("for (uint64_t first = blockIdx.x * (uint64_t)blockDim.x; first < p.slots; first += gridDim.x * (uint64_t)blockDim.x) {")
+	g.line("for (uint64_t first = blockIdx.x * (uint64_t)blockDim.x; first < %s; first += gridDim.x * (uint64_t)blockDim.x) {", slots)
 	g.line("const uint64_t slot = first + threadIdx.x;")
 	if condition != "" {
 		condition = " && " + condition
 	}
-	g.line("const bool put = slot < p.slots && p.table[slot] != 0%s;", condition)
+	g.line("const bool put = slot < %s && %s[slot] != 0%s;", slots, rows, condition)
 	g.line("const uint64_t number = put ? %s : 0;", number)
 	g.line("const uint32_t some = __ballot_sync(PGACCEL_WARP, put);")
 	g.line("if (one_group(number, some, put)) {")
@@ -49,12 +49,9 @@ func (g *generator) collect() {
 		return
 	}
 	l := g.p.places()
-	table, slots := "p.table", "p.slots"
-	if g.p.Sink.Counted {
-		table, slots = "p.counts", "p.numbers"
-	}
+	rows, slots := g.leaving()
 	g.line("for (uint64_t slot = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; slot < %s; slot += gridDim.x * (uint64_t)blockDim.x) {", slots)
-	g.line("const uint64_t rows = %s[slot];", table)
+	g.line("const uint64_t rows = %s[slot];", rows)
 	g.line("if (rows == 0)")
 	g.line("\tcontinue;")
 	if having := g.having(); having != "" {

@@ -93,7 +93,7 @@
 //
 // The bits of a set, or the values of a table, over the codes of a dictionary may be found on the device (strings.go).
 //
-// Sink.Top asks for the first groups by an accumulator. Two more kernels find the value that the last
+// Sink.Top asks for the first groups by an accumulator, or of numbers that are counted by their counts. Two more kernels find the value that the last
 // of these has, but for its lowest bits, so that few others leave the device (top.go).
 //
 // Of SinkBitmap the words that are not 0 leave the device, with their numbers, where they are few, else all (bitmap.go).

@@ -333,10 +333,10 @@ func (g *Generated) Finish(c []device.Command, q *Query, m device.Module, b *Buf
 			launch(g.Count, l.slots)
 		}
 		if g.p.Sink.Top && q.Top > 0 {
-			launch(g.Rank, l.slots)
+			launch(g.Rank, l.numbers)
 			launch(g.Bound, 1)
 			if g.p.Sink.TopThen != TopAll {
-				launch(g.Ties, l.slots)
+				launch(g.Ties, l.numbers)
 				launch(g.TiesBound, 1)
 			}
 		}

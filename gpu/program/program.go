@@ -230,7 +230,7 @@ type Sink struct {
 	// some of their digits make, Result.Numbers and Rows: those behind the Prefix, or without one all but
 	// the last.
 	Counted bool
-	// Top, of several groups that are not Distinct, has groups left out that are not among the first Query.Top ones
+	// Top, of several groups that are not Distinct, or of numbers that are Counted, by their rows alone, has groups left out that are not among the first Query.Top ones
 	// by accumulator TopBy, -1 for the rows, TopTied for none, so that all tie: the least first, or with TopDesc the greatest. A few more may be there,
 	// and all that tie with the last are (top.go).
 	Top, TopDesc bool

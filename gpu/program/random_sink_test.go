@@ -57,6 +57,18 @@ func (m *maker) sink() {
 		if m.chance(2) {
 			m.counted()
 		}
+		if s.Counted && m.chance(2) {
+			s.Top, s.TopDesc, s.TopBy = true, m.chance(2), -1
+			m.q.Top = uint64(m.IntN(50))
+			if from, to := s.Prefix, len(s.Digits); m.chance(2) {
+				if s.Prefix == 0 {
+					to--
+				}
+				if from < to {
+					m.topThen(from + m.IntN(to-from))
+				}
+			}
+		}
 		return
 	}
 	for range m.IntN(6) {

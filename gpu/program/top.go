@@ -168,11 +168,20 @@ func (r Range) has(hi, lo int64) bool {
 	return r.Hi == math.MaxInt64
 }
 
+// leaving emits where the rows of the groups are that may leave the device, by slot, and how many slots there are.
+func (g *generator) leaving() (rows, slots string) {
+	if g.p.Sink.Counted {
+		return "p.counts", "p.numbers"
+	}
+	return "p.table", "p.slots"
+}
+
 // value emits what an accumulator of the group in a slot is, -1 for the rows: one argument, or two, the upper half first.
 func (g *generator) value(by int) string {
 	l := g.p.places()
 	if by < 0 || l.accs[by].same {
-		return "0, p.table[slot]"
+		rows, _ := g.leaving()
+		return "0, " + rows + "[slot]"
 	}
 	value := "*(" + g.word(l.accs[by].global, "slot") + ")"
 	switch g.p.Sink.Accs[by].Kind {
@@ -210,10 +219,11 @@ func (g *generator) topCode() string {
 // tieCode emits the code of its digit of Sink.TopThen.
 func (g *generator) tieCode() string {
 	number := "slot"
-	if g.p.Sink.Place == PlaceHash {
+	if g.p.Sink.Place == PlaceHash && !g.p.Sink.Counted {
 		number = "p.keys[slot]"
 	}
 	switch s := &g.p.Sink; {
+	case s.Counted: // the slot
 	case s.TopThen == TopPrefix:
 		number = "p.keys[p.slots + (" + number + " & (p.slots - 1))]"
 	case s.Prefix > 0:
@@ -229,7 +239,8 @@ func (g *generator) tieCode() string {
 // rank emits the kernel that counts groups by code.
 func (g *generator) rank() {
 	if g.p.Sink.Top {
-		g.tally(g.having(), g.topCode(), "p.codes")
+		rows, slots := g.leaving()
+		g.tally(rows, slots, g.having(), g.topCode(), "p.codes")
 	}
 }
 
@@ -252,7 +263,8 @@ func (g *generator) ties() {
 	if having := g.having(); having != "" {
 		condition = having + " && " + condition
 	}
-	g.tally(condition, g.tieCode(), "(p.codes + TOP_CODES)")
+	rows, slots := g.leaving()
+	g.tally(rows, slots, condition, g.tieCode(), "(p.codes + TOP_CODES)")
 }
 
 // tiesBound emits the kernel of one block that finds the code of the last of these.

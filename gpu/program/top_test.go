@@ -149,6 +149,8 @@ func TestTopIsRefused(t *testing.T) {
 	for _, s := range []Sink{
 		{Place: PlaceSingle, Top: true, TopBy: -1},
 		{Place: PlaceHash, Digits: []Digit{{}}, Distinct: true, Top: true, TopBy: -1},
+		{Place: PlaceHash, Digits: []Digit{{}, {}}, Prefix: 1, Distinct: true, Counted: true, Top: true, TopBy: -1, TopThen: TopPrefix},
+		{Place: PlaceHash, Digits: []Digit{{}}, Distinct: true, Counted: true, Top: true, TopBy: TopTied, TopThen: TopNumber},
 		{Place: PlaceHash, Digits: []Digit{{}}, Top: true},
 		{Place: PlaceHash, Digits: []Digit{{}}, Top: true, TopBy: -2},
 	} {

@@ -198,7 +198,7 @@ func (p *Program) sinkNodes() (roots []int, err error) {
 		if s.Counted && (!s.Distinct || len(s.Digits) == 0 || s.Prefix > 1) {
 			return nil, fmt.Errorf("sink: numbers of groups are counted, of which there are %d digits, distinct %v, %d of them a prefix", len(s.Digits), s.Distinct, s.Prefix)
 		}
-		if s.Top && (s.Place == PlaceSingle || s.Distinct || s.TopBy < TopTied || s.TopBy >= len(s.Accs) || s.TopBy == TopTied && s.TopThen == TopAll) {
+		if s.Top && (s.Place == PlaceSingle || s.Distinct && !s.Counted || s.Counted && (s.TopBy != -1 || s.TopThen == TopPrefix) || s.TopBy < TopTied || s.TopBy >= len(s.Accs) || s.TopBy == TopTied && s.TopThen == TopAll) {
 			return nil, fmt.Errorf("sink: the first groups by accumulator %d of %d in place %d, distinct %v", s.TopBy, len(s.Accs), s.Place, s.Distinct)
 		}
 		if s.TopThen > TopPrefix || s.TopThen != TopAll && !s.Top || s.TopThen == TopPrefix && s.Prefix == 0 {
