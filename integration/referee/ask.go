@@ -280,8 +280,9 @@ func difference(q *query, want, got answer) string {
 	}
 	for i := range want.rows {
 		for _, k := range keys {
-			w, exact := canonical(want.fields[k], want.rows[i][k])
-			g, _ := canonical(want.fields[k], got.rows[i][k])
+			w, wantExact := canonical(want.fields[k], want.rows[i][k])
+			g, gotExact := canonical(want.fields[k], got.rows[i][k])
+			exact := wantExact && gotExact
 			if w != g && exact && !(q.ties && equated(w) == equated(g)) {
 				return fmt.Sprintf("row %d: %s where %s sorts", i+1, show(got.rows[i]), show(want.rows[i]))
 			}

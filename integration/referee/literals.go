@@ -46,8 +46,8 @@ func (g *gen) oddValue(k kind, s string) string {
 		}
 		return pick(g.r, s, s, s+" ", s+" ", s+"  ", " "+s, strings.TrimRight(s, " "), strings.TrimRight(s, " ")+" ", strings.ToUpper(s), strings.ToLower(s), s+"\u0301", s+"\x01", s+"z", strings.TrimSuffix(s, "a"))
 	}
-	if g.chance(45) {
-		return pick(g.r, oddTexts[k]...)
+	if odd := oddTexts[k]; len(odd) > 0 && g.chance(45) {
+		return pick(g.r, odd...)
 	}
 	return pick(g.r, s+" ", " "+s, "\t"+s+"\n", "+"+s, "-"+s, s+"0", s+"e0", "0"+s, strings.ToUpper(s), s+"\u00a0", s+" BC", s+".0")
 }
