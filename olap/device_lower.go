@@ -135,6 +135,39 @@ func (l *lowering) stepped(n *node) int {
 	return value
 }
 
+// tableRuns is how many values a table has, at least, of which it is looked whether they are few runs. Tests make it small.
+var tableRuns = 1 << 16
+
+// runsMost is how many runs are few: a row is looked up among where they begin.
+const runsMost = 256
+
+// runs lowers a table whose values are few runs, as what a string begins with is of a dictionary in order: an array by the number of the
+// last one that has begun. Little of it is to be brought; ok is false for others.
+func (l *lowering) runs(n *node) (at int, ok bool) {
+	t := &n.tab.TableData
+	if len(t.Values) < tableRuns || t.Nulls != nil || t.Faults != nil {
+		return 0, false
+	}
+	of := program.TableData{OnNull: t.OnNull, OnNullNull: t.OnNullNull, OnNullFault: t.OnNullFault}
+	var starts []int64
+	for i, v := range t.Values {
+		if i > 0 && v == t.Values[i-1] {
+			continue
+		}
+		if len(starts) == runsMost {
+			return 0, false
+		}
+		starts, of.Values = append(starts, t.Lo+int64(i)), append(of.Values, v)
+	}
+	arg := l.node(n.args[0])
+	step := l.add(program.Node{Op: program.OpStep, Args: []int{arg}, Index: len(l.q.Sets), Nullable: n.args[0].nullable})
+	l.q.Sets = append(l.q.Sets, starts)
+	to := program.Node{Op: program.OpTable, Args: []int{step}, Index: len(l.q.Tables), Nullable: n.nullable, Wide: wide(n.lo, n.hi)}
+	l.prog.Tables = append(l.prog.Tables, program.Table{Faults: t.OnNullFault, Wide: to.Wide})
+	l.q.Tables = append(l.q.Tables, of)
+	return l.add(to), true
+}
+
 // lower prints a node: what the processor computes a value at a time is written out first.
 func (l *lowering) lower(n *node) int {
 	to := program.Node{Op: n.op, Nullable: n.nullable, Wide: wide(n.lo, n.hi)}
@@ -152,6 +185,9 @@ func (l *lowering) lower(n *node) int {
 		return l.out(outKey{probe: n.probe, out: n.out})
 	case nodeTable:
 		t := &n.tab.TableData
+		if i, ok := l.runs(n); ok {
+			return i
+		}
 		to.Op, to.Index = program.OpTable, len(l.q.Tables)
 		l.prog.Tables = append(l.prog.Tables, program.Table{Nulls: t.Nulls != nil, Faults: t.Faults != nil || t.OnNullFault, Wide: to.Wide})
 		l.q.Tables = append(l.q.Tables, *t)
