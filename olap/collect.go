@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"pgaccel/plan"
+	"pgaccel/vector"
 )
 
 // rows are collected values: n of each column.
@@ -105,6 +106,10 @@ func (p *pipeline) collect(exprs []plan.Expr, at cut) (*rows, error) {
 // direction and nulls are applied in tile.
 func (p *pipeline) normalized(key *node) (*node, error) {
 	switch {
+	case key.dict != nil && key.dict.inOrder(key.t.Collation):
+		code := *key
+		code.t, code.dict = vector.TypeOf(vector.Int4), nil
+		return &code, nil
 	case key.dict != nil:
 		ranks, err := key.dict.rank(key.t.Collation)
 		if err != nil {

@@ -53,7 +53,7 @@ func (p *pipeline) orderCode(exprs []plan.Expr, at cut) *orderCode {
 	}
 	key, o := nodes[at.keys], at.order[0]
 	code := &orderCode{n: digits[0], desc: o.Desc, stride: 1, lo: digits[0].lo, exact: len(digits) == 1}
-	if key.kind == nodeColumn && key.dict == nil && !key.t.Kind.IsFloat() && !key.nullable {
+	if key.kind == nodeColumn && (key.dict == nil || key.dict.inOrder(key.t.Collation)) && !key.t.Kind.IsFloat() && !key.nullable {
 		code.first = key
 	}
 	if !code.exact {

@@ -344,3 +344,59 @@ func TestStringsOnDevice(t *testing.T) {
 		t.Errorf("the device computed %d of %d queries, with %d conditions on strings and %d lengths; not: %v", o.used, o.answered, noted.matches, noted.lengths, o.fallbacks)
 	}
 }
+
+// TestTextInOrder orders by texts whose codes are in order, and takes the least and the greatest of them: with LIMIT, with nulls, on the
+// processor and on a device.
+func TestTextInOrder(t *testing.T) {
+	buildsSmall(t)
+	defer func(was int64) { cutCandidates = was }(cutCandidates)
+	cutCandidates = 4
+	o := newOnPlainDevice()
+	emulator := emulated(t)
+	text := textType(vector.Text, collC, -1)
+	columns := []catalog.Column{{Name: "id", Type: vector.TypeOf(vector.Int4)}, {Name: "g", Type: vector.TypeOf(vector.Int4)}, {Name: "s", Type: text}}
+	meta := &catalog.Table{OID: 1, Schema: "public", Name: "t0", Columns: columns}
+	r := rand.New(rand.NewPCG(13, 13))
+	for k, n := range []int{600, 1024, 3000} {
+		texts := matchTexts(r, n)
+		var rows [][]vector.Datum
+		for i := range 2 * len(texts) {
+			row := []vector.Datum{{Type: columns[0].Type, I: int64(i)}, {Type: columns[1].Type, I: r.Int64N(9)}, {Type: text, Str: texts[r.IntN(len(texts))]}}
+			if k > 0 && r.IntN(5) == 0 {
+				row[2] = vector.Null(text)
+			}
+			rows = append(rows, row)
+		}
+		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, newStore(t, 1024), meta, rows)}}}
+		w.options.Eager = true
+		if d := columnDict(w.tables[0].table.Dicts[2], text); !d.inOrder(text.Collation) {
+			t.Fatal("the codes are in no order")
+		}
+		for i := range 24 {
+			if o.runner = o.device; i == 5 {
+				o.runner = emulator
+			}
+			q := &plan.Star{Tables: []plan.Source{{Meta: meta}}}
+			if w.r.IntN(3) == 0 {
+				q.Filter = []plan.Expr{call(plan.OpGt, vector.Bool, w.named("g"), plan.Const{Datum: vector.Int(vector.Int4, w.r.Int64N(9))})}
+			}
+			if q.Grouped = i%2 == 0; q.Grouped {
+				q.Group = []plan.Expr{w.named("g")}
+				q.Output = []plan.Expr{plan.Key{T: columns[1].Type}}
+				for _, f := range []*sqlfn.Aggregate{plan.Min, plan.Max}[w.r.IntN(2):] {
+					q.Output = append(q.Output, plan.Agg{Index: len(q.Aggs), T: text})
+					q.Aggs = append(q.Aggs, plan.AggregateCall{Func: f, Arg: w.named("s"), T: text})
+				}
+			} else {
+				q.Output = []plan.Expr{w.named("s"), w.named("id")}
+				q.Order = []plan.Order{{Expr: w.named("s"), Desc: w.r.IntN(2) == 0, NullsFirst: w.r.IntN(2) == 0}, {Expr: w.named("id"), Desc: w.r.IntN(2) == 0}}
+				q.Limit = plan.Const{Datum: vector.Int(vector.Int8, w.r.Int64N(60))}
+			}
+			o.check(t, fmt.Sprintf("%d texts, query %d", n, i), w, q)
+		}
+	}
+	o.log(t)
+	if o.used*3 < o.answered*2 || o.answered < 60 || o.fallbacks[fallbackFault] > 0 {
+		t.Errorf("the device computed %d of %d queries; not: %v", o.used, o.answered, o.fallbacks)
+	}
+}

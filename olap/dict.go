@@ -107,9 +107,10 @@ func (d *dict) rank(c vector.Collation) ([]int32, error) {
 	return d.bytewise, nil
 }
 
-// inOrder reports whether the codes of texts are in the order of a collation.
+// inOrder reports whether the codes of texts are in the order of a collation: in that of bytes they are since the copy, whatever the
+// column's is, as long as no others have come.
 func (d *dict) inOrder(c vector.Collation) bool {
-	return d.src != nil && d.n > 0 && c.C && c.OID == d.own && d.t.Kind.IsText() && d.t.Kind != vector.BPChar && d.src.Ordered() >= d.n
+	return d.src != nil && d.n > 0 && c.C && d.t.Kind.IsText() && d.t.Kind != vector.BPChar && d.src.Ordered() >= d.n
 }
 
 // ranked returns the ranks of texts in a collation where they are known already, else nil.

@@ -30,7 +30,7 @@ type topScan struct {
 // or the key is no plain column.
 func (p *pipeline) topScan(nodes []*node, at cut) *topScan {
 	key := nodes[at.keys]
-	if key.kind != nodeColumn || key.dict != nil || key.t.Kind.IsFloat() {
+	if key.kind != nodeColumn || key.dict != nil && !key.dict.inOrder(key.t.Collation) || key.t.Kind.IsFloat() {
 		return nil
 	}
 	if p.seesAll(nodes) {
