@@ -393,7 +393,7 @@ func (d *Dict) Adds(characters bool) []uint8 {
 // Longest bounds the bytes of a string.
 func (d *Dict) Longest() (bytes int64) {
 	if d.base != nil {
-		if bytes = d.base.most(); d.base.symbols != nil {
+		if bytes = d.base.mostCodes(); d.base.symbols != nil {
 			bytes *= compress.SymbolBytes
 		}
 	}

@@ -82,8 +82,8 @@ func fieldSum(b []byte, width, n int) (sum int) {
 	return sum
 }
 
-// most bounds the codes of a string, by what lengths the fields of blocks have room for.
-func (p *packed) most() (codes int64) {
+// mostCodes bounds the codes of a string, by what lengths the fields of blocks have room for.
+func (p *packed) mostCodes() (codes int64) {
 	if codes = p.longest.Load(); codes > 0 {
 		return codes
 	}

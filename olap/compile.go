@@ -33,10 +33,10 @@ type compiler struct {
 	decimalsUnlike bool       // no two of decimals may be equal
 	facts          plan.Facts // where what is compiled is computed
 	// expected are the rows that are expected of what has been compiled of the scan's conditions; only with expects.
-	expected float64
-	expects  bool
-	selected bool // what is compiled is computed of rows that have passed the scan's conditions
-	finds    bool // a device finds the values of some table
+	expected     float64
+	expects      bool
+	selected     bool // what is compiled is computed of rows that have passed the scan's conditions
+	deviceTables bool // a device finds the values of some table
 }
 
 func (c *compiler) add(n *node) *node {

@@ -241,7 +241,7 @@ type deviceBase struct {
 	digits []deviceDigit
 	accs   []deviceAcc
 	set    int          // the accumulator; -1: the groups themselves
-	first  bool         // counts are the first ones, which may be all that is asked for (leavesCounts)
+	first  bool         // counts are the first ones, which may be all that is asked for (topCounts)
 	radix  *radixSelect // of percentiles of many values
 }
 
@@ -270,7 +270,7 @@ func (a *accelerator) lowerBases(g *grouper) (list []deviceBase, why string) {
 			digits := l.values(by, a)
 			if a.kind == accDistinct {
 				l.distinct(digits, g.onlyCounts(k))
-				first := g.leavesCounts(l, by, k, digits)
+				first := g.topCounts(l, by, k, digits)
 				add(deviceBase{by: by, l: l, digits: digits, set: k, first: first}, max(by.expect, pairsExpected))
 				continue
 			} else if l.q.Groups == 0 || float64(l.q.Groups) > rows/histogramShare && l.q.Groups > fewRanked {

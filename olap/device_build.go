@@ -390,7 +390,7 @@ func (b *probe) enumerate(i int, n *node, part *part, l *lookup) (lookupOut, err
 
 // builds reports whether a device is to make some lookup of the pipeline's, a set or a table: the processor cannot go on with it.
 func (p *pipeline) builds() bool {
-	if p.c.finds || slices.ContainsFunc(p.steps, func(s step) bool { return s.match != nil }) {
+	if p.c.deviceTables || slices.ContainsFunc(p.steps, func(s step) bool { return s.match != nil }) {
 		return true
 	}
 	for _, b := range p.probes {

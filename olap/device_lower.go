@@ -141,9 +141,9 @@ var tableRuns = 1 << 16
 // runsMost is how many runs are few: a row is looked up among where they begin.
 const runsMost = 256
 
-// runs lowers a table whose values are few runs, as what a string begins with is of a dictionary in order: an array by the number of the
+// runLengths lowers a table whose values are few runs, as what a string begins with is of a dictionary in order: an array by the number of the
 // last one that has begun. Little of it is to be brought; ok is false for others.
-func (l *lowering) runs(n *node) (at int, ok bool) {
+func (l *lowering) runLengths(n *node) (at int, ok bool) {
 	t := &n.tab.TableData
 	if len(t.Values) < tableRuns || t.Nulls != nil || t.Faults != nil {
 		return 0, false
@@ -185,7 +185,7 @@ func (l *lowering) lower(n *node) int {
 		return l.out(outKey{probe: n.probe, out: n.out})
 	case nodeTable:
 		t := &n.tab.TableData
-		if i, ok := l.runs(n); ok {
+		if i, ok := l.runLengths(n); ok {
 			return i
 		}
 		to.Op, to.Index = program.OpTable, len(l.q.Tables)

@@ -41,15 +41,15 @@ func (p *pipeline) matchOnDevice(e plan.Expr) (s step, ok bool, err error) {
 	if err != nil || n.kind != nodeColumn || !p.c.largeDict(n, call.T) {
 		return s, false, err
 	}
+	if n.dict.src == nil || !p.x.keepsStrings(n.dict.src) {
+		return s, false, nil
+	}
 	like := newEncodedLike(call, n.dict)
 	if like == nil {
 		return s, false, nil
 	}
 	if _, only := like.pattern.Prefix(); only {
 		return s, false, nil // a range of codes
-	}
-	if !p.x.keepsStrings(n.dict.src) {
-		return s, false, nil
 	}
 	m := like.onDevice()
 	if m == nil {
@@ -127,8 +127,11 @@ func (c *compiler) lengthOnDevice(e *plan.Call, leaf plan.Expr, n *node) *node {
 		return nil
 	}
 	d, characters := n.dict.src, e.Func.Length == sqlfn.Characters
+	if !c.p.x.keepsStrings(d) {
+		return nil
+	}
 	most := d.Longest()
-	if !c.p.x.keepsStrings(d) || most > math.MaxInt32 {
+	if most > math.MaxInt32 {
 		return nil
 	}
 	l := &program.Lengths{Strings: stringsOf(d), Adds: d.Adds(characters)}
@@ -146,7 +149,7 @@ func (c *compiler) lengthOnDevice(e *plan.Call, leaf plan.Expr, n *node) *node {
 		return values
 	}
 	from(int64(l.Strings.N), func(n int32) { l.Rest = append(l.Rest, n) })
-	c.finds = true
+	c.deviceTables = true
 	return c.add(&node{kind: nodeTable, t: e.T, args: []*node{n}, hi: most, nullable: n.nullable, risky: n.risky,
 		tab: &table{TableData: program.TableData{Lengths: l, OnNullNull: true}}})
 }

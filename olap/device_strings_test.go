@@ -281,6 +281,27 @@ func (d *noteStrings) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 	return d.Runner.Run(ctx, q, opt)
 }
 
+// textWorld has a table of numbers, groups and texts, twice as many as there are different ones: of a row the one that at says. With nulls some
+// of the second half are null.
+func textWorld(t *testing.T, r *rand.Rand, n int, nulls bool, at func(i, n int) int) *world {
+	t.Helper()
+	text := textType(vector.Text, collC, -1)
+	columns := []catalog.Column{{Name: "id", Type: vector.TypeOf(vector.Int4)}, {Name: "g", Type: vector.TypeOf(vector.Int4)}, {Name: "s", Type: text}}
+	meta := &catalog.Table{OID: 1, Schema: "public", Name: "t0", Columns: columns}
+	texts := matchTexts(r, n)
+	var rows [][]vector.Datum
+	for i := range 2 * len(texts) {
+		row := []vector.Datum{{Type: columns[0].Type, I: int64(i)}, {Type: columns[1].Type, I: r.Int64N(9)}, {Type: text, Str: texts[at(i, len(texts))]}}
+		if i >= len(texts) && nulls && r.IntN(5) == 0 {
+			row[2] = vector.Null(text)
+		}
+		rows = append(rows, row)
+	}
+	w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, newStore(t, 1024), meta, rows)}}}
+	w.options.Eager = true
+	return w
+}
+
 // TestStringsOnDevice has a device decide LIKE over a dictionary, and find lengths, in whole queries: of groups, of rows, and where some
 // are null.
 func TestStringsOnDevice(t *testing.T) {
@@ -288,22 +309,11 @@ func TestStringsOnDevice(t *testing.T) {
 	o := newOnPlainDevice()
 	emulator := emulated(t)
 	text := textType(vector.Text, collC, -1)
-	columns := []catalog.Column{{Name: "id", Type: vector.TypeOf(vector.Int4)}, {Name: "g", Type: vector.TypeOf(vector.Int4)}, {Name: "s", Type: text}}
-	meta := &catalog.Table{OID: 1, Schema: "public", Name: "t0", Columns: columns}
 	r := rand.New(rand.NewPCG(11, 11))
 	noted := &noteStrings{Runner: o.device}
 	for k, n := range []int{600, 1024, 3000} {
-		texts := matchTexts(r, n)
-		var rows [][]vector.Datum
-		for i := range 2 * len(texts) {
-			row := []vector.Datum{{Type: columns[0].Type, I: int64(i)}, {Type: columns[1].Type, I: r.Int64N(9)}, {Type: text, Str: texts[i%len(texts)]}}
-			if i >= len(texts) && k > 0 && r.IntN(5) == 0 {
-				row[2] = vector.Null(text)
-			}
-			rows = append(rows, row)
-		}
-		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, newStore(t, 1024), meta, rows)}}}
-		w.options.Eager = true
+		w := textWorld(t, r, n, k > 0, func(i, n int) int { return i % n })
+		meta, columns := w.tables[0].meta, w.tables[0].meta.Columns
 		for i, pattern := range matchPatterns {
 			noted.Runner = o.device
 			if i == 3 && k == 1 || i == 6 || i == 8 { // 8: two conditions on the same strings
@@ -354,21 +364,10 @@ func TestTextInOrder(t *testing.T) {
 	o := newOnPlainDevice()
 	emulator := emulated(t)
 	text := textType(vector.Text, collC, -1)
-	columns := []catalog.Column{{Name: "id", Type: vector.TypeOf(vector.Int4)}, {Name: "g", Type: vector.TypeOf(vector.Int4)}, {Name: "s", Type: text}}
-	meta := &catalog.Table{OID: 1, Schema: "public", Name: "t0", Columns: columns}
 	r := rand.New(rand.NewPCG(13, 13))
 	for k, n := range []int{600, 1024, 3000} {
-		texts := matchTexts(r, n)
-		var rows [][]vector.Datum
-		for i := range 2 * len(texts) {
-			row := []vector.Datum{{Type: columns[0].Type, I: int64(i)}, {Type: columns[1].Type, I: r.Int64N(9)}, {Type: text, Str: texts[r.IntN(len(texts))]}}
-			if k > 0 && r.IntN(5) == 0 {
-				row[2] = vector.Null(text)
-			}
-			rows = append(rows, row)
-		}
-		w := &world{r: r, tables: []*randomTable{{meta, rows, load(t, newStore(t, 1024), meta, rows)}}}
-		w.options.Eager = true
+		w := textWorld(t, r, n, k > 0, func(_, n int) int { return r.IntN(n) })
+		meta, columns := w.tables[0].meta, w.tables[0].meta.Columns
 		if d := columnDict(w.tables[0].table.Dicts[2], text); !d.inOrder(text.Collation) {
 			t.Fatal("the codes are in no order")
 		}

@@ -52,9 +52,9 @@ func (g *grouper) leavesOut(l *lowering, by *grouping, digits []deviceDigit, acc
 	}
 }
 
-// leavesCounts has the first groups alone leave the device in the order of how many different values of accumulator k they have,
+// topCounts has the first groups alone leave the device in the order of how many different values of accumulator k they have,
 // where nothing else is computed of groups; false where all do.
-func (g *grouper) leavesCounts(l *lowering, by *grouping, k int, digits []deviceDigit) bool {
+func (g *grouper) topCounts(l *lowering, by *grouping, k int, digits []deviceDigit) bool {
 	x := g.p.x
 	if l.why != "" || !l.prog.Sink.Counted || len(g.accs) != 1 || len(x.q.Having) > 0 || !g.harmlessOnDevice() ||
 		slices.ContainsFunc(g.refs, func(r aggRef) bool { return r.distinct != k }) {

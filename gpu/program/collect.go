@@ -49,7 +49,7 @@ func (g *generator) collect() {
 		return
 	}
 	l := g.p.places()
-	rows, slots := g.leaving()
+	rows, slots := g.groupTable()
 	g.line("for (uint64_t slot = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; slot < %s; slot += gridDim.x * (uint64_t)blockDim.x) {", slots)
 	g.line("const uint64_t rows = %s[slot];", rows)
 	g.line("if (rows == 0)")

@@ -168,8 +168,8 @@ func (r Range) has(hi, lo int64) bool {
 	return r.Hi == math.MaxInt64
 }
 
-// leaving emits where the rows of the groups are that may leave the device, by slot, and how many slots there are.
-func (g *generator) leaving() (rows, slots string) {
+// groupTable emits where the rows of the groups are that may leave the device, by slot, and how many slots there are.
+func (g *generator) groupTable() (rows, slots string) {
 	if g.p.Sink.Counted {
 		return "p.counts", "p.numbers"
 	}
@@ -180,7 +180,7 @@ func (g *generator) leaving() (rows, slots string) {
 func (g *generator) value(by int) string {
 	l := g.p.places()
 	if by < 0 || l.accs[by].same {
-		rows, _ := g.leaving()
+		rows, _ := g.groupTable()
 		return "0, " + rows + "[slot]"
 	}
 	value := "*(" + g.word(l.accs[by].global, "slot") + ")"
@@ -239,7 +239,7 @@ func (g *generator) tieCode() string {
 // rank emits the kernel that counts groups by code.
 func (g *generator) rank() {
 	if g.p.Sink.Top {
-		rows, slots := g.leaving()
+		rows, slots := g.groupTable()
 		g.tally(rows, slots, g.having(), g.topCode(), "p.codes")
 	}
 }
@@ -263,7 +263,7 @@ func (g *generator) ties() {
 	if having := g.having(); having != "" {
 		condition = having + " && " + condition
 	}
-	rows, slots := g.leaving()
+	rows, slots := g.groupTable()
 	g.tally(rows, slots, condition, g.tieCode(), "(p.codes + TOP_CODES)")
 }
 
