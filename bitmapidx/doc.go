@@ -23,12 +23,19 @@
 // An index partitions the rows of a column: each row is in one bin or is null. A
 // bin holds the rows with values in [lo, hi], where both are values of the column:
 // lo = hi is an equality bin, the others are range bins. Bins are in ascending
-// order and do not overlap. The atoms of all bins, and of the rows that are null, lie one
-// after the other; no file has them.
+// order and do not overlap. An index of n bins is words of 64 bits, which a device has as they
+// are; no file has them:
+//
+//	0      1        1+n      1+2n               1+3n   2+3n
+//	+------+--------+--------+------------------+------+----------------------------------+
+//	| n    | lo x n | hi x n | end x n          | end  | atoms of bin 0, 1, ... n-1, null |
+//	+------+--------+--------+------------------+------+----------------------------------+
+//	                           of bins' atoms,    of those of null rows: all atoms
+//	                           from the first on
 //
 // An answer is the rows of a segment as plain bits: 8 KiB, to which the atoms of each bin
-// are added. What joins compressed bitmaps to compressed ones is in papers/wahbits. A device
-// adds them up itself: an [Answer] says which atoms.
+// are added (a device does so by itself: kernels/bitmaps.cuh). What joins compressed bitmaps to
+// compressed ones is in papers/wahbits.
 //
 // WAH wins where rows are clustered. Of randomly scattered rows it keeps a word for each,
 // and the packed column is often smaller: [Profile.Worth] says whether an index pays,

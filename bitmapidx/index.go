@@ -14,13 +14,13 @@ type Index struct {
 	rows  int
 	bins  []bin    // ascending
 	nulls []uint64 // atoms of the rows that are null; nil where none is
-	all   []uint64 // the atoms of all bins, and of nulls
+	atoms int      // of all bins, and of nulls
+	words []uint64 // as the package comment draws them
 }
 
 type bin struct {
 	lo, hi int64 // the least and the greatest value that is in the bin
 	rows   int
-	at     int // of Index.all: its first atom
 	atoms  []uint64
 }
 
@@ -92,39 +92,48 @@ func bitsFrom(words []uint64, i int) (w uint64) {
 
 // layOut moves the atoms of the builders that have rows to memory of alloc.
 func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
-	x, total := &Index{rows: rows}, 0
+	x, total, bins := &Index{rows: rows}, 0, 0
 	for i := range builders {
 		if b := &builders[i]; b.rows > 0 {
 			b.moveTo(chunksOf(rows)) // to the end; the last chunk's padding is 0
 			total += len(b.atoms)
+			if i < len(builders)-1 {
+				bins++
+			}
 		}
 	}
 	if alloc == nil {
 		alloc = func(words int) []uint64 { return make([]uint64, words) }
 	}
-	words := alloc(total)
+	words := alloc(directoryWords(bins) + total)
 	if words == nil {
 		return nil
 	}
-	x.all = words[:total:total]
-	at := 0
+	x.words = words
+	words[0] = uint64(bins)
+	los, his, ends, words := words[1:1+bins], words[1+bins:1+2*bins], words[1+2*bins:2+3*bins], words[2+3*bins:]
 	for i := range builders {
 		b := &builders[i]
 		if b.rows == 0 {
 			continue
 		}
-		n := copy(words, b.atoms)
-		atoms := words[:n:n]
-		words = words[n:]
+		n := copy(words[x.atoms:], b.atoms)
+		atoms := words[x.atoms : x.atoms+n : x.atoms+n]
+		x.atoms += n
 		if i == len(builders)-1 {
 			x.nulls = atoms
-		} else {
-			x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, at, atoms})
+			continue
 		}
-		at += n
+		k := len(x.bins)
+		los[k], his[k], ends[k] = uint64(b.lo), uint64(b.hi), uint64(x.atoms)
+		x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, atoms})
 	}
+	ends[bins] = uint64(x.atoms)
 	return x
 }
+
+// directoryWords is how many words come before the atoms of so many bins.
+func directoryWords(bins int) int { return 2 + 3*bins }
 
 // edges are the upper ends of bins, ascending, the last one MaxInt64.
 type edges struct {
@@ -265,5 +274,8 @@ func (x *Index) Bins() int { return len(x.bins) }
 // Bin returns the least and the greatest value in bin i.
 func (x *Index) Bin(i int) (lo, hi int64) { return x.bins[i].lo, x.bins[i].hi }
 
-// Bytes is the size of the atoms.
-func (x *Index) Bytes() int { return 8 * len(x.all) }
+// Bytes is the size of Words.
+func (x *Index) Bytes() int { return 8 * len(x.words) }
+
+// Words are the index as the package comment draws it. They are not to be changed.
+func (x *Index) Words() []uint64 { return x.words }

@@ -196,7 +196,7 @@ func TestProfile(t *testing.T) {
 				p, x := Profiled(values, nulls), build(values, nulls, o, nil)
 				null := slices.Repeat([]uint64{0}, (n+63)/64)
 				or(null, x.nulls)
-				if got, want := p.shape(o), (shape{x.Bins(), exact(x), len(x.all)}); got != want {
+				if got, want := p.shape(o), (shape{x.Bins(), exact(x), x.atoms}); got != want {
 					t.Errorf("%s, %d rows, %+v: %+v, want %+v", name, n, o, got, want)
 				}
 				if p.Rows != n || p.Nulls != ones(null) || p.Distinct < x.Bins() || exact(x) && p.Distinct != x.Bins() {
@@ -262,3 +262,40 @@ func FuzzIndexRange(f *testing.F) {
 		checkRows(t, "IN", values, nulls, rows, maybe, func(v int64) bool { return slices.Contains(list, v) })
 	})
 }
+
+// TestWords reads an index of its words alone.
+func TestWords(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	for name, make := range columns {
+		for _, n := range []int{0, 1, 63, 64, 126, 127, 1000, 4099} {
+			values, nulls := make(rng, n)
+			x := build(values, nulls, options{1 + rng.IntN(9), 1 + rng.IntN(9)}, nil)
+			words := x.Words()
+			bins := int(words[0])
+			if bins != x.Bins() || len(words) != directoryWords(bins)+x.atoms {
+				t.Fatalf("%s, %d rows: %d words, %d bins, not %d", name, n, len(words), bins, x.Bins())
+			}
+			ends, atoms := words[1+2*bins:2+3*bins], words[directoryWords(bins):]
+			from := uint64(0)
+			for i, end := range ends {
+				rows := make64(n)
+				or(rows, atoms[from:end])
+				from = end
+				for row, v := range values {
+					in := isNull(nulls, row)
+					if i < bins {
+						in = !in && int64(words[1+i]) <= v && v <= int64(words[1+bins+i])
+					}
+					if in != isNull(rows, row) {
+						t.Fatalf("%s, %d rows: row %d in bin %d: %v", name, n, row, i, !in)
+					}
+				}
+			}
+			if int(from) != x.atoms {
+				t.Errorf("%s, %d rows: %d of %d atoms belong to a bin", name, n, from, x.atoms)
+			}
+		}
+	}
+}
+
+func make64(rows int) []uint64 { return make([]uint64, (rows+63)/64) }

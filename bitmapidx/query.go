@@ -73,7 +73,7 @@ func (x *Index) union(dst []uint64, s span) {
 			or(dst, bins[i].atoms)
 		}
 	}
-	if inside, outside := x.words(s); inside <= outside || s.to-s.from <= 1 {
+	if inside, outside := x.atomsOf(s); inside <= outside || s.to-s.from <= 1 {
 		all(x.bins[s.from:s.to])
 		return
 	}
@@ -83,12 +83,12 @@ func (x *Index) union(dst []uint64, s span) {
 	not(dst, x.rows)
 }
 
-// words counts the atoms of the bins inside of a span, and of all else.
-func (x *Index) words(s span) (inside, outside int) {
+// atomsOf counts those of the bins inside of a span, and of all else.
+func (x *Index) atomsOf(s span) (inside, outside int) {
 	for i := range x.bins[s.from:s.to] {
 		inside += len(x.bins[s.from+i].atoms)
 	}
-	return inside, len(x.all) - inside
+	return inside, x.atoms - inside
 }
 
 // In is Range for a list of values, in any order.
@@ -170,7 +170,7 @@ func (x *Index) Cost(lo, hi int64) Cost {
 		add(&x.bins[s.to])
 	}
 	if s.from < s.to {
-		inside, outside := x.words(s)
+		inside, outside := x.atomsOf(s)
 		c.Words += min(inside, outside)
 	}
 	if s.to-s.from > 1 || s.low && s.high {
@@ -185,4 +185,18 @@ func (x *Index) Bounds() (lo, hi int64, ok bool) {
 		return math.MaxInt64, math.MinInt64, false
 	}
 	return x.bins[0].lo, x.bins[len(x.bins)-1].hi, true
+}
+
+// Selection is what there is of some bins.
+type Selection struct{ Atoms, Rows int }
+
+// Select counts what is read of bins that are chosen by the least and the greatest of their values.
+func (x *Index) Select(chosen func(lo, hi int64) bool) (s Selection) {
+	for i := range x.bins {
+		if b := &x.bins[i]; chosen(b.lo, b.hi) {
+			s.Atoms += len(b.atoms)
+			s.Rows += b.rows
+		}
+	}
+	return s
 }

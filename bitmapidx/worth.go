@@ -103,7 +103,7 @@ func (b *binMeter) add(chunk int) {
 }
 
 // Bytes is the size of the index that Build would make.
-func (p Profile) Bytes() int { return 8 * p.usual.atoms }
+func (p Profile) Bytes() int { return 8 * (directoryWords(p.usual.bins) + p.usual.atoms) }
 
 // What an index must be to be worth its memory.
 const (
@@ -119,7 +119,7 @@ func (p Profile) Worth(columnBytes int) bool {
 		return false
 	}
 	s := p.usual
-	if memoryShare*8*float64(s.atoms) > float64(columnBytes) {
+	if memoryShare*float64(p.Bytes()) > float64(columnBytes) {
 		return false
 	}
 	c := Cost{Words: s.atoms/2 + chunksOf(p.Rows)}

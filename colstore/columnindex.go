@@ -61,6 +61,7 @@ type indexSet struct {
 	closed bool     // the segment is gone
 	by     []*Index // nil: none
 	tried  []bool   // not worth it, or there
+	of     *usage   // the relation's
 }
 
 // drop gives all indexes back. Columns may be indexed again.
@@ -71,6 +72,7 @@ func (s *indexSet) drop() {
 		if x != nil {
 			x.mem.release()
 			s.by[col] = nil
+			s.of.indexes[col].Store(NewID())
 		}
 	}
 	clear(s.tried)
@@ -84,10 +86,15 @@ func (s *indexSet) close() {
 	s.mu.Unlock()
 }
 
-// usage counts, by column, the queries that looked for some of its values only.
+// usage is what is known of a relation's columns.
 type usage struct {
-	counts []atomic.Int64
-	wake   func()
+	counts  []atomic.Int64  // queries that looked for some of its values only
+	indexes []atomic.Uint64 // see Table.IndexVersion
+	wake    func()
+}
+
+func newUsage(columns int, wake func()) *usage {
+	return &usage{counts: make([]atomic.Int64, columns), indexes: make([]atomic.Uint64, columns), wake: wake}
 }
 
 // indexUses is how many queries must have had a condition on a column before it is
@@ -100,6 +107,15 @@ func (t *Table) Use(col int) {
 	if t.usage != nil && col < len(t.usage.counts) && t.usage.counts[col].Add(1) == indexUses {
 		t.usage.wake()
 	}
+}
+
+// IndexVersion numbers the bitmap indexes that segments have of a column: while it stays, none has
+// come or gone. 0: there was none yet.
+func (t *Table) IndexVersion(col int) uint64 {
+	if t.usage == nil || col >= len(t.usage.indexes) {
+		return 0
+	}
+	return t.usage.indexes[col].Load()
 }
 
 const (
@@ -203,7 +219,7 @@ func (r *Relation) buildIndexes() (more bool) {
 	var values []int64
 	for _, j := range jobs {
 		for _, col := range cols {
-			if more || !j.mem.wantsIndex(col, len(j.columns)) {
+			if more || !j.mem.wantsIndex(col, len(j.columns), r.usage) {
 				continue
 			}
 			if more = time.Now().After(until); more {
@@ -220,10 +236,10 @@ func (r *Relation) buildIndexes() (more bool) {
 }
 
 // wantsIndex reports whether a column has not been looked at yet.
-func (b *block) wantsIndex(col, columns int) bool {
+func (b *block) wantsIndex(col, columns int, of *usage) bool {
 	set := b.indexes.Load()
 	if set == nil {
-		set = &indexSet{by: make([]*Index, columns), tried: make([]bool, columns)}
+		set = &indexSet{by: make([]*Index, columns), tried: make([]bool, columns), of: of}
 		b.indexes.Store(set) // only the goroutine that builds does this
 	}
 	set.mu.Lock()
@@ -252,7 +268,9 @@ func (s *indexSet) put(col int, x *Index) bool {
 	if s.closed {
 		return false
 	}
-	s.by[col] = x
+	if s.by[col] = x; x != nil {
+		s.of.indexes[col].Store(NewID())
+	}
 	return true
 }
 

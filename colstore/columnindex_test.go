@@ -76,7 +76,7 @@ func TestIndexesComeAndGo(t *testing.T) {
 		table.Use(0)
 	}
 	settled(t, s)
-	if s.Indexes() != 0 || has(0) != 0 {
+	if s.Indexes() != 0 || has(0) != 0 || table.IndexVersion(0) != 0 {
 		t.Fatal("an index before the column was used often enough")
 	}
 	for range 10 {
@@ -91,6 +91,10 @@ func TestIndexesComeAndGo(t *testing.T) {
 	// has one, too, once it is encoded.
 	if has(0) != len(table.Segments) || has(1) != 0 || has(2) != 0 {
 		t.Fatalf("indexes of %d, %d and %d segments of %d", has(0), has(1), has(2), len(table.Segments))
+	}
+	version := table.IndexVersion(0)
+	if version == 0 || table.IndexVersion(1) != 0 || table.IndexVersion(0) != version {
+		t.Errorf("indexes of versions %d and %d", version, table.IndexVersion(1))
 	}
 	if s.Indexes() <= 0 || used-before < s.Indexes() {
 		t.Errorf("indexes of %d bytes, memory has grown by %d", s.Indexes(), used-before)
@@ -124,6 +128,9 @@ func TestIndexesComeAndGo(t *testing.T) {
 		t.Errorf("no memory though indexes can go: %v", err)
 	}
 	b.release()
+	if table.IndexVersion(0) == version {
+		t.Error("indexes went, and are of the same version")
+	}
 	if has(0) != 0 || s.Indexes() == 0 {
 		t.Errorf("%d indexes, %d bytes of them; want the reader's alone", has(0), s.Indexes())
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"pgaccel/catalog"
@@ -189,7 +188,7 @@ func (s *Store) NewRelation(base *Table) *Relation {
 		p.segments = append(p.segments, own)
 		r.slots = append(r.slots, own)
 	}
-	r.usage = &usage{counts: make([]atomic.Int64, len(meta.Columns)), wake: s.behind.wake}
+	r.usage = newUsage(len(meta.Columns), s.behind.wake)
 	base.usage = r.usage
 	r.counts.rows = base.Rows
 	r.define(meta)

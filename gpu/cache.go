@@ -18,14 +18,15 @@ const (
 	itemTable
 	itemLookup
 	itemStrings // of a dictionary
-	itemIndex   // atoms of a column's bitmap index in a segment
+	itemIndex   // of a column in a segment, by bitmaps
 	itemImage   // the descriptors of a column in all segments of a table's part
+	itemIndexes // where the indexes of a column lie in all of them
 	itemRows    // the descriptors of the segments of a table's part themselves
 	itemLayout
 	itemKinds
 )
 
-var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "strings", "index", "image", "image", "buffers"}
+var itemNames = [itemKinds]string{"column", "live rows", "bits", "table", "lookup", "strings", "index", "image", "image", "image", "buffers"}
 
 // itemKey names an item. IDs are never used again for other content.
 type itemKey struct {

@@ -54,16 +54,18 @@
 //
 // # Bitmap indexes
 //
-// Query.Indexed names, by segment, the atoms of the bins that conditions select (package bitmapidx):
+// Query.Indexed names the indexes of columns (package bitmapidx), which are kept as columns are, and the
+// conditions that are asked of them:
 //
-//	atoms, compressed --> narrow: a block for each segment --> live rows that may pass --> scan
-//	  kept in the LRU       OR of bins in shared memory         8 KiB of a segment       reads them
-//	  beside columns        AND of clauses, NOT, live rows      of the query's own       as live rows
+//	bins, and their atoms --> narrow: a block for each segment --> live rows that may pass --> scan
+//	  kept in the LRU           finds the bins of each condition      8 KiB of a segment       reads them
+//	  beside columns            OR of bins in shared memory           of the query's own       as live rows
+//	                            AND of clauses, NOT, live rows
 //
 // So the kernel of the scan is the same with and without. Rows of bins at a range's edges are among
 // those that are left: the step that asks for the range stays, and compares the packed column where a
-// vector has rows left. Where no segment has such rows (Indexed.Exact) that column is not read. A
-// segment without an index keeps its live rows as they are. Who makes a query decides whether indexes
+// vector has rows left. In a segment where there are no such rows (SegmentHead.decided) that column is not
+// read. A segment without an index keeps its live rows as they are. Who makes a query decides whether indexes
 // pay (olap/device_index.go). What streams through is scanned without.
 //
 // # Strings

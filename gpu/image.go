@@ -14,11 +14,12 @@ import (
 type image struct {
 	it     *item // nil: of one query
 	base   device.Pointer
-	column int // -1: the segments themselves
+	column int // -1: the segments themselves; from the query's columns on, indexes of one (kernel.index)
 	stride int64
 	have   []uint64 // positions that are filled
 	filled int
 	bytes  int64   // of the items that it describes
+	items  int     // that these are
 	loads  []*load // that bring some of them
 }
 
@@ -41,19 +42,27 @@ func (img *image) settled(l *load) {
 func (j *job) image(p *part, column int) (*image, error) {
 	q := p.q
 	stride := int64(program.ColumnSegmentBytes)
-	if column < 0 {
+	x := p.index(column)
+	switch {
+	case column < 0:
 		stride = program.SegmentHeadBytes
+	case x != nil:
+		stride = program.IndexPointerBytes
 	}
 	img := &image{column: column, stride: stride}
 	bytes := max(stride*int64(len(q.Segments)), 16)
 	var key itemKey
+	var line uint64
 	named := !j.explicit
-	if column < 0 {
+	if x != nil {
+		key, line = indexKey(q, x)
+	} else if column < 0 {
 		key, named = itemKey{kind: itemRows, id: 1, table: q.TableID, n: int32(len(q.Segments))}, named && q.TableID != 0
 	} else if named {
 		if key, named = imageKey(q, column); named {
 			named = p.formats[column].keyed
 		}
+		line = key.id
 	}
 	if !named {
 		var err error
@@ -82,11 +91,10 @@ func (j *job) image(p *part, column int) (*image, error) {
 	img.have = make([]uint64, (len(q.Segments)+63)/64)
 	d.cache.setParts(it, make([]*item, len(q.Segments)))
 	if column >= 0 {
-		line := d.lines[key.id]
-		if len(line) > 0 {
-			j.inherit(img, p, line[len(line)-1])
+		if versions := d.lines[line]; len(versions) > 0 {
+			j.inherit(img, p, versions[len(versions)-1])
 		}
-		d.addVersion(key.id, it)
+		d.addVersion(line, it)
 	}
 	return img, nil
 }
@@ -98,22 +106,21 @@ func (j *job) inherit(img *image, p *part, last *item) {
 	if last.dead || len(old.loads) > 0 || old.filled == 0 {
 		return
 	}
-	q, f := p.q, p.formats[img.column]
+	q := p.q
 	n := min(len(last.parts), len(q.Segments))
 	for pos := range n {
 		it := last.parts[pos]
 		if it == nil {
 			continue
 		}
-		s := &q.Segments[pos]
-		c := &s.Columns[img.column]
-		if it.key.id != c.ID || it.key.n != int32(f.of(c).Width) {
+		if key, _ := (&fill{p: p, column: img.column, pos: uint32(pos)}).item(); it.key != key {
 			continue
 		}
 		it.refs++ // it has one already, the other image's
 		img.it.parts[pos] = it
 		img.set(uint32(pos))
 		img.bytes += it.span.bytes
+		img.items++
 	}
 	if img.filled == 0 {
 		return
@@ -159,8 +166,8 @@ func (d *dev) addVersion(column uint64, it *item) {
 type fill struct {
 	p   *part
 	img *image
-	// column is img's in the query of p; -1: the segments. An image that is kept serves
-	// queries that have its column in other places.
+	// column is img's in the query of p; -1: the segments; from its columns on, indexes. An image that is
+	// kept serves queries that have its column in other places.
 	column int
 	pos    uint32
 	// What it describes: its name, its size in device memory, itself; nil: not there yet.
@@ -186,17 +193,25 @@ func (j *job) columns() error {
 		fillPool.Put(pooled)
 	}()
 	for _, p := range j.parts {
-		images := make([]*image, 1+len(p.q.Columns))
-		p.b.Columns = make([]device.Pointer, len(p.q.Columns))
+		columns, indexes := len(p.q.Columns), 0
+		if p.narrows != nil {
+			indexes = len(p.narrows.Indexes)
+		}
+		images := make([]*image, 1+columns+indexes)
+		p.b.Columns = make([]device.Pointer, columns)
 		for i := range images {
 			img, err := j.image(p, i-1)
 			if err != nil {
 				return err
 			}
-			if images[i] = img; i == 0 {
+			switch images[i] = img; {
+			case i == 0:
 				p.b.Heads = img.base
-			} else {
+			case i <= columns:
 				p.b.Columns[i-1] = img.base
+			default:
+				p.narrows.Indexes[i-1-columns] = img.base
+				p.indexes = append(p.indexes, img)
 			}
 		}
 		fills = j.missing(fills, p, images)
@@ -213,7 +228,7 @@ func (j *job) columns() error {
 			segment = 0
 		}
 		n := j.bufferBytes(f)
-		if f.column >= 0 {
+		if f.column >= 0 && f.p.index(f.column) == nil {
 			orders++
 		}
 		if f.it == nil {
@@ -322,7 +337,7 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 				}
 			}
 		}
-		if i > 0 {
+		if i > 0 && p.index(i-1) == nil {
 			j.stats.BytesRead += img.bytes * int64(len(p.list)) / int64(max(img.filled, 1))
 			if len(fills) == before {
 				j.imageHits++
@@ -335,7 +350,7 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 		fills = slices.Grow(fills, own*len(p.list))
 		j.pins = slices.Grow(j.pins, own*len(p.list))
 		hints := make([]*hint, len(images))
-		for i := 1; i < len(images); i++ {
+		for i := 1; i <= len(p.q.Columns); i++ {
 			hints[i] = j.d.hint(p.q, i-1, p.formats[i-1].width)
 		}
 		for _, pos := range p.list {
@@ -375,6 +390,10 @@ func (f *fill) item() (itemKey, int64) {
 	s := &f.p.q.Segments[f.pos]
 	if f.column < 0 {
 		return itemKey{kind: itemLive, id: s.LiveID}, 8 * int64(bitmapWords(s.Rows, s.Live))
+	}
+	if x := f.p.index(f.column); x != nil {
+		id, words := x.Of(int(f.pos))
+		return itemKey{kind: itemIndex, id: id}, 8 * int64(len(words))
 	}
 	c := &s.Columns[f.column]
 	l := f.p.formats[f.column].of(c)
@@ -443,6 +462,7 @@ func (w *writer) fill(fills []fill) error {
 				j.d.cache.pin(f.it)
 				f.it.image = true
 				img.it.parts[f.pos] = f.it
+				img.items++
 				if f.it.load != nil {
 					img.needs(f.it.load)
 				}

@@ -1,29 +1,32 @@
 package gpu
 
 import (
+	"encoding/binary"
+
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
 )
 
-// Bitmap indexes. What a query's Indexed has of a segment's atoms is kept as columns are. One
-// launch before the scan decodes what counts of them, and leaves the rows that may pass as if
-// others were not live. Where columns stream through, the scan is bound by their copies, and the
-// heads of its segments come with them: then there is no such launch.
+// Bitmap indexes. Those of the columns that a query's Indexed names are kept as columns are, each with an
+// image: where every segment's index lies. So a query that finds the image whole costs the host nothing by
+// segment. One launch before the scan asks them, and leaves the rows that may pass as if others were not
+// live. Where columns stream through, the scan is bound by their copies, and the heads of its segments come
+// with them: then there is no such launch.
 
-// indexed finds or makes room for the atoms that a part reads, and for what is left of live rows.
+// indexLine tells the versions of a column's indexes from those of the column, in dev.lines.
+const indexLine = 1 << 63
+
+// indexed makes room for what indexes leave of a part's live rows.
 func (j *job) indexed(p *part) error {
 	x := p.q.Indexed
-	if x == nil || j.explicit || len(p.list) == 0 {
+	if x == nil || j.explicit || j.unindexed || len(p.list) == 0 || p.q.TableID == 0 {
 		return nil
 	}
-	orders, err := program.PackIndexed(x, p.list, j.atoms)
-	if err != nil {
-		return err
+	n := &program.Narrowing{Indexes: make([]device.Pointer, len(x.Columns))}
+	if len(p.list) < len(p.q.Segments) {
+		j.add(program.PackList(p.list), &n.List)
 	}
-	n := &program.Narrowing{}
-	j.add(orders.Segments, &n.Segments)
-	j.add(orders.Terms, &n.Terms)
-	j.add(orders.Parts, &n.Parts)
+	var err error
 	if n.Narrowed, err = j.alloc(program.SegmentHeadBytes * int64(len(p.q.Segments))); err != nil {
 		return err
 	}
@@ -34,31 +37,23 @@ func (j *job) indexed(p *part) error {
 	return nil
 }
 
-// atoms returns where a term's atoms are, or are about to be.
-func (j *job) atoms(t *program.IndexTerm) (device.Pointer, error) {
-	if len(t.Parts) == 0 {
-		return 0, nil
+// index returns the indexes that an image is of, nil where it is of a column or of segments: images are
+// numbered by the query's columns, then by those of Indexed.
+func (k *kernel) index(image int) *program.IndexedColumn {
+	if image < len(k.q.Columns) {
+		return nil
 	}
-	data := bytesOf(t.Atoms)
-	if t.ID == 0 {
-		at, err := j.alloc(int64(len(data)))
-		if err == nil {
-			j.write(at, data)
-		}
-		return at, err
-	}
-	key := itemKey{kind: itemIndex, id: t.ID}
-	it := j.get(key)
-	if it == nil {
-		var err error
-		if it, err = j.put(key, int64(len(data)), &j.own); err != nil {
-			return 0, err
-		}
-		j.write(it.addr(), data)
-	}
-	j.pins = append(j.pins, it)
-	return it.addr(), nil
+	return &k.q.Indexed.Columns[image-len(k.q.Columns)]
 }
+
+// indexKey names an image of indexes, and the line of its versions.
+func indexKey(q *program.Query, x *program.IndexedColumn) (key itemKey, line uint64) {
+	return itemKey{kind: itemIndexes, id: x.Version, table: q.TableID, n: int32(len(q.Segments))},
+		q.Segments[0].Columns[x.Column].ID | indexLine
+}
+
+// appendIndex appends to an image where an index lies; 0: there is none.
+func appendIndex(b []byte, at device.Pointer) []byte { return binary.LittleEndian.AppendUint64(b, uint64(at)) }
 
 // narrow appends the launch, after which the part's scan reads what it leaves.
 func (p *part) narrow(c []device.Command) []device.Command {
@@ -66,18 +61,12 @@ func (p *part) narrow(c []device.Command) []device.Command {
 	if n == nil || len(p.streams) > 0 {
 		return c
 	}
-	n.Heads = p.b.Heads
-	p.b.Heads, p.b.Exact = n.Narrowed, p.q.Indexed.Exact
-	for _, pos := range p.list {
-		x := p.q.Indexed.Terms[pos]
-		if len(x) > 0 {
-			p.j.stats.Indexed++
-		}
-		for i := range x {
-			for _, part := range x[i].Parts {
-				p.j.stats.BytesRead += 8 * int64(part.To-part.From)
-			}
-		}
+	n.Heads, n.Bits = p.b.Heads, p.b.Bits
+	p.b.Heads = n.Narrowed
+	most := 0
+	for _, img := range p.indexes {
+		most = max(most, img.items)
 	}
-	return append(c, program.Narrow(p.j.lanes, len(p.list), n))
+	p.j.stats.Indexed += min(most, len(p.list))
+	return append(c, program.Narrow(p.j.lanes, p.q, len(p.list), n))
 }

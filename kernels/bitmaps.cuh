@@ -1,44 +1,65 @@
-// Rows of segments by bitmap indexes: bins of 64-bit WAH, as package bitmapidx lays atoms out,
-// are added up in shared memory, a block for each segment, and what is left of its live rows is
+// Rows of segments by bitmap indexes (package bitmapidx draws them): bins of 64-bit WAH that a condition
+// selects are added up in shared memory, a block for each segment, and what is left of its live rows is
 // written as the live rows that a scan reads. Nothing else of what is decoded leaves the block.
 //
-// A clause is one term or several, of which one has to hold; all clauses have to. The atoms of a
-// term are whole bins one after the other. Each stands for all chunks of the segment, so that a
-// prefix sum over the lengths, modulo the chunks, says where an atom belongs, whichever bin it is of.
+// A clause is one term or several, of which one has to hold; all clauses have to. The atoms of neighbouring
+// bins lie one after the other. Each bin's stand for all chunks of the segment, so that a prefix sum over the
+// lengths, modulo the chunks, says where an atom belongs, whichever bin it is of.
 #pragma once
 #include "lanes.cuh"
 
 constexpr uint32_t NARROW_THREADS = 256;
 constexpr uint32_t NARROW_WORDS = 65536 / 32; // of a segment's rows
 constexpr uint32_t NARROW_OWN = NARROW_WORDS / NARROW_THREADS;
+constexpr uint32_t NARROW_TERMS = 32; // program.IndexTermsMax
+constexpr uint32_t NARROW_NONE = 32;  // no bit of SegmentHead.decided
 
-// program.packIndexed has these three, too.
-struct NarrowSegment {
-	uint32_t segment, first, terms, pad;
-};
+// program.Narrow has these two, too.
 struct NarrowTerm {
-	const uint64_t *atoms;
-	uint32_t first, parts; // and NARROW_NOT, NARROW_OR
+	const uint64_t *const *indexes; // of the segments; null: it has none
+	const uint32_t *bits;           // the set of values from lo on; null: [lo, hi] is what is asked for
+	int64_t lo, hi;
+	uint32_t decides; // the bit of SegmentHead.decided that is set where all rows that are left pass
+	uint32_t more;    // the next term is of the same clause
 };
-struct NarrowPart {
-	uint32_t from, to; // atoms
-};
-
-constexpr uint32_t NARROW_NOT = 1u << 31; // the rows are those that the atoms do not have
-constexpr uint32_t NARROW_OR = 1u << 30;  // the next term is of the same clause
-
 struct NarrowParams {
-	const NarrowSegment *segments;
-	const NarrowTerm *terms;
-	const NarrowPart *parts;
+	const uint32_t *list; // of segments; null: the first ones
 	const SegmentHead *heads;
 	SegmentHead *narrowed;
 	uint32_t *bitmaps; // NARROW_WORDS for each block
+	uint32_t terms, pad;
+	NarrowTerm term[NARROW_TERMS];
 };
+
+// BitmapIndex is an index of one column of one segment.
+struct BitmapIndex {
+	uint32_t bins;
+	const int64_t *lo, *hi; // by bin
+	const uint64_t *ends;   // of the bins' atoms, then of those of rows that are null
+	const uint64_t *atoms;
+};
+
+PGACCEL_INLINE BitmapIndex bitmap_index(const uint64_t *words)
+{
+	BitmapIndex x;
+	x.bins = (uint32_t)__ldg(words);
+	x.lo = (const int64_t *)words + 1;
+	x.hi = x.lo + x.bins;
+	x.ends = (const uint64_t *)(x.hi + x.bins);
+	x.atoms = x.ends + x.bins + 1;
+	return x;
+}
+
+// bin_start is where the atoms of bin b begin.
+PGACCEL_INLINE uint32_t bin_start(const BitmapIndex &x, uint32_t b)
+{
+	return b == 0 ? 0 : (uint32_t)__ldg(x.ends + b - 1);
+}
 
 struct NarrowShared {
 	uint32_t rows[NARROW_WORDS];
 	uint32_t sums[NARROW_THREADS / 32];
+	uint32_t bins[NARROW_THREADS / 32]; // of a set: those that may have one of its values
 };
 
 // narrow_literal adds a chunk of 63 rows from row first on. Rows past the end are zeros.
@@ -98,13 +119,99 @@ PGACCEL_INLINE void narrow_part(NarrowShared &s, const uint64_t *atoms, uint32_t
 	}
 }
 
+// narrow_range adds the bins that may have a value of an interval. exact: all of their rows do. It returns
+// whether what was added is all other rows, since there are fewer atoms of these.
+PGACCEL_INLINE bool narrow_range(NarrowShared &s, const BitmapIndex &x, const NarrowTerm &term, uint32_t chunks, bool &exact)
+{
+	uint32_t from = 0, to = 0; // bins within the interval
+	for (uint32_t b = 0; b < x.bins; b += NARROW_THREADS) { // uniform
+		const uint32_t i = b + threadIdx.x;
+		from += (uint32_t)__syncthreads_count(i < x.bins && __ldg(x.lo + i) < term.lo);
+		to += (uint32_t)__syncthreads_count(i < x.bins && __ldg(x.hi + i) <= term.hi);
+	}
+	exact = true;
+	if (from > to) { // within one bin
+		exact = false;
+		from = to, to++;
+	} else {
+		if (from > 0 && __ldg(x.hi + from - 1) >= term.lo)
+			exact = false, from--;
+		if (to < x.bins && __ldg(x.lo + to) <= term.hi)
+			exact = false, to++;
+	}
+	if (from >= to)
+		return false;
+	const uint32_t start = bin_start(x, from), end = bin_start(x, to), all = (uint32_t)__ldg(x.ends + x.bins);
+	if (all - (end - start) < end - start) {
+		narrow_part(s, x.atoms, 0, start, chunks);
+		narrow_part(s, x.atoms, end, all, chunks);
+		return true;
+	}
+	narrow_part(s, x.atoms, start, end, chunks);
+	return false;
+}
+
+// set_has reports whether a set, of values from lo on, may have one in [first, last], which it is asked for a
+// few words of.
+PGACCEL_INLINE bool set_has(const uint32_t *bits, uint64_t first, uint64_t last)
+{
+	const uint64_t begin = first >> 5, end = last >> 5;
+	if (end - begin >= 64)
+		return true;
+	for (uint64_t i = begin; i <= end; i++) {
+		uint32_t word = __ldg(bits + i);
+		if (i == begin)
+			word &= 0xffffffffu << (first & 31);
+		if (i == end)
+			word &= 0xffffffffu >> (31 - (last & 31));
+		if (word != 0)
+			return true;
+	}
+	return false;
+}
+
+// narrow_set is narrow_range for a set of values.
+PGACCEL_INLINE bool narrow_set(NarrowShared &s, const BitmapIndex &x, const NarrowTerm &term, uint32_t chunks, bool &exact)
+{
+	exact = true;
+	for (uint32_t b = 0; b < x.bins; b += NARROW_THREADS) { // uniform; as a rule once
+		const uint32_t i = b + threadIdx.x;
+		bool some = false, many = false;
+		if (i < x.bins) {
+			const int64_t lo = __ldg(x.lo + i), hi = __ldg(x.hi + i);
+			if (lo <= term.hi && hi >= term.lo) {
+				many = lo < hi;
+				some = set_has(term.bits, (uint64_t)(lo > term.lo ? lo : term.lo) - (uint64_t)term.lo, (uint64_t)(hi < term.hi ? hi : term.hi) - (uint64_t)term.lo);
+			}
+		}
+		const uint32_t selected = __ballot_sync(PGACCEL_WARP, some);
+		if ((threadIdx.x & 31) == 0)
+			s.bins[threadIdx.x >> 5] = selected;
+		if (__syncthreads_or(some && many) != 0)
+			exact = false;
+		const uint32_t n = x.bins - b < NARROW_THREADS ? x.bins - b : NARROW_THREADS;
+		for (uint32_t k = 0; k < n;) { // uniform: neighbours are added together
+			if (!shared_bit_of(s.bins, k)) {
+				k++;
+				continue;
+			}
+			const uint32_t first = k;
+			while (k < n && shared_bit_of(s.bins, k))
+				k++;
+			narrow_part(s, x.atoms, bin_start(x, b + first), bin_start(x, b + k), chunks);
+		}
+		__syncthreads();
+	}
+	return false;
+}
+
 // narrow_rows narrows the live rows of a segment, of which a thread has every NARROW_THREADS-th word.
 PGACCEL_INLINE void narrow_rows(const NarrowParams &p, NarrowShared &s)
 {
-	const NarrowSegment segment = p.segments[blockIdx.x];
-	const SegmentHead head = p.heads[segment.segment];
+	const uint32_t segment = p.list != nullptr ? __ldg(p.list + blockIdx.x) : blockIdx.x;
+	const SegmentHead head = p.heads[segment];
 	const uint32_t rows = head.rows, chunks = (rows + 62) / 63;
-	uint32_t left[NARROW_OWN], clause[NARROW_OWN];
+	uint32_t left[NARROW_OWN], clause[NARROW_OWN], decided = 0;
 #pragma unroll
 	for (uint32_t k = 0; k < NARROW_OWN; k++) {
 		const uint32_t i = threadIdx.x + k * NARROW_THREADS, first = i * 32;
@@ -114,44 +221,48 @@ PGACCEL_INLINE void narrow_rows(const NarrowParams &p, NarrowShared &s)
 		clause[k] = 0;
 		s.rows[i] = 0;
 	}
+	bool some = rows > 0;
 	__syncthreads();
-	for (uint32_t t = 0; t < segment.terms; t++) { // uniform
-		const NarrowTerm term = p.terms[segment.first + t];
-		const uint32_t parts = term.parts & (NARROW_OR - 1);
-		for (uint32_t i = 0; i < parts; i++) {
-			const NarrowPart part = p.parts[term.first + i];
-			narrow_part(s, term.atoms, part.from, part.to, chunks);
+	for (uint32_t t = 0; t < p.terms && some; t++) { // uniform
+		const NarrowTerm &term = p.term[t];
+		const uint64_t *words = term.indexes[segment];
+		bool others = true, exact = false; // no index: no row is added, and all others may pass
+		if (words != nullptr) {
+			const BitmapIndex x = bitmap_index(words);
+			others = term.bits != nullptr ? narrow_set(s, x, term, chunks, exact) : narrow_range(s, x, term, chunks, exact);
 		}
+		if (exact && term.decides != NARROW_NONE)
+			decided |= 1u << term.decides;
 		__syncthreads();
-		const uint32_t flip = (term.parts & NARROW_NOT) != 0 ? 0xffffffffu : 0;
-		const bool more = (term.parts & NARROW_OR) != 0;
+		uint32_t any = 0;
 #pragma unroll
 		for (uint32_t k = 0; k < NARROW_OWN; k++) {
 			uint32_t *word = s.rows + threadIdx.x + k * NARROW_THREADS;
-			clause[k] |= *word ^ flip;
+			clause[k] |= *word ^ (others ? 0xffffffffu : 0);
 			*word = 0;
-			if (!more) {
+			if (term.more == 0) {
 				left[k] &= clause[k];
 				clause[k] = 0;
+				any |= left[k];
 			}
 		}
-		__syncthreads();
+		if (term.more == 0)
+			some = __syncthreads_or(any != 0) != 0;
+		else
+			__syncthreads();
 	}
 	uint32_t *bitmap = p.bitmaps + (uint64_t)blockIdx.x * NARROW_WORDS;
-	uint32_t any = 0;
 #pragma unroll
-	for (uint32_t k = 0; k < NARROW_OWN; k++) {
+	for (uint32_t k = 0; k < NARROW_OWN && some; k++) {
 		const uint32_t i = threadIdx.x + k * NARROW_THREADS;
-		any |= left[k];
 		if (i * 32 < rows)
 			bitmap[i] = left[k];
 	}
-	const bool some = __syncthreads_or(any != 0) != 0;
 	if (threadIdx.x == 0) {
 		SegmentHead out;
 		out.live = bitmap;
 		out.rows = some ? rows : 0; // a scan need not look at the bitmap
-		out.pad = 0;
-		p.narrowed[segment.segment] = out;
+		out.decided = decided;
+		p.narrowed[segment] = out;
 	}
 }

@@ -14,7 +14,7 @@
 struct SegmentHead {
 	const uint32_t *live; // a bit for each row that counts; null: all do
 	uint32_t rows;
-	uint32_t pad;
+	uint32_t decided; // by bitmap indexes: steps that all rows pass that have a value (program.decidedBit)
 };
 static_assert(sizeof(SegmentHead) == 16, "as in gpu/program/layout.go");
 

@@ -1,13 +1,15 @@
 package olap
 
 import (
-	"pgaccel/bitmapidx"
+	"math"
+	"sync"
+
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
 )
 
-// Bitmap indexes of a query for a device. What they say of a condition goes with the query, by
-// segment (program.Indexed); the step stays.
+// Bitmap indexes of a query for a device, which asks them by itself (program.Narrow). Here is chosen which:
+// the steps stay, and are decided by the columns where no index is asked.
 
 // indexable is a step that indexes may answer, as the processor and as a device has it.
 type indexable struct {
@@ -15,93 +17,223 @@ type indexable struct {
 	step program.Step
 }
 
-// useIndexes has bitmap indexes say which rows the device looks at, where that is forced: the host
-// asks them anew for each query, which costs more than any column of a segment. The query is run
-// before released gives them back.
+// useIndexes names the bitmap indexes that a device asks. The query is run before released gives back
+// what was read of them.
 func (l *lowering) useIndexes(q *program.Query) (released func()) {
-	var held []*colstore.Index
-	release := func() {
-		for _, x := range held {
+	use := l.p.x.opt.Indexes
+	if !l.p.indexable || use == IndexOff || q.TableID == 0 {
+		return func() {}
+	}
+	chosen := l.indexables()
+	if use != IndexForce {
+		chosen = l.cheaper(chosen)
+	}
+	if len(chosen) == 0 {
+		return func() {}
+	}
+	x := &program.Indexed{}
+	var held []*heldIndexes
+	for _, c := range chosen {
+		col := c.s.n.col
+		at := 0
+		for at < len(held) && held[at].col != col {
+			at++
+		}
+		if at == len(held) {
+			h := &heldIndexes{segments: l.p.tab.Segments, col: col, by: map[int]*colstore.Index{}}
+			held = append(held, h)
+			x.Columns = append(x.Columns, program.IndexedColumn{Column: q.Nodes[c.step.Node].Index, Version: l.p.tab.IndexVersion(col), Of: h.of})
+		}
+		x.Terms = append(x.Terms, program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index})
+	}
+	q.Indexed = x
+	indexesAsked.Add(int64(len(x.Terms)))
+	return func() {
+		for _, h := range held {
+			h.release()
+		}
+	}
+}
+
+// indexables are the steps of whose columns there are indexes.
+func (l *lowering) indexables() (list []indexable) {
+	for _, c := range l.byValue {
+		if l.p.tab.IndexVersion(c.s.n.col) != 0 && len(list) < program.IndexTermsMax {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// heldIndexes are indexes of a column that are not given back while a device may copy them.
+type heldIndexes struct {
+	segments []*colstore.Segment
+	col      int
+
+	mu sync.Mutex
+	by map[int]*colstore.Index
+}
+
+// of is program.IndexedColumn.Of.
+func (h *heldIndexes) of(segment int) (id uint64, words []uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x, ok := h.by[segment]
+	if !ok {
+		x = h.segments[segment].Index(h.col)
+		h.by[segment] = x
+	}
+	if x == nil {
+		return 0, nil
+	}
+	return x.ID, x.Words()
+}
+
+func (h *heldIndexes) release() {
+	for _, x := range h.by {
+		if x != nil {
 			x.Release()
 		}
 	}
-	if !l.p.indexable || l.p.x.opt.Indexes != IndexForce {
-		return release
-	}
-	out := &program.Indexed{Terms: make([][]program.IndexTerm, len(q.Segments)), Exact: make([]bool, len(q.Ranges))}
-	for i := range l.byValue {
-		c := l.askIndexes(&l.byValue[i], q)
-		held = append(held, c.held...)
-		if c.asked == 0 {
-			continue
-		}
-		q.Indexed = out
-		for at, term := range c.terms {
-			if term != nil {
-				out.Terms[at] = append(out.Terms[at], *term)
-			}
-		}
-		if to := l.byValue[i].step; to.Kind == program.StepRange {
-			out.Exact[to.Index] = c.exact
-		}
-	}
-	return release
 }
 
-// conditionTerms is what the indexes of a column say of a condition.
-type conditionTerms struct {
-	terms []*program.IndexTerm // by segment; nil: any row may pass
-	exact bool                 // all rows that they leave pass where they have a value
-	asked int                  // indexes
-	held  []*colstore.Index
+// What scans and indexes cost a device, in bytes that it reads of columns meanwhile, of which an H200 reads
+// 3.4 TB/s: see bench/results.
+const (
+	atomCost   = 3 * 8    // of an atom
+	narrowCost = 32 << 20 // of one more launch
+	narrowRow  = 0.5      // of a row: its bit is written and read, and a block has 65,536
+	indexShare = 0.8      // of a scan's cost that indexes may have, at most
+	vectorRows = 1 << 10  // of which all of a column is read, or nothing
+	indexLooks = 8        // segments that are looked at
+)
+
+// looked is what is known of a step by some segments.
+type looked struct {
+	bytes float64 // of the column
+	atoms float64 // that a device reads of the indexes
+	alive float64 // vectors that have a row which the indexes leave, at most
+	exact bool
 }
 
-// askIndexes asks the indexes of all segments.
-func (l *lowering) askIndexes(c *indexable, q *program.Query) conditionTerms {
-	s := c.s
-	out := conditionTerms{terms: make([]*program.IndexTerm, len(q.Segments)), exact: true}
-	for i, seg := range l.p.tab.Segments {
-		z := &seg.Columns[s.n.col]
-		if s.kind == program.StepRange {
-			if z.Min > z.Max || s.lo > z.Max || s.hi < z.Min {
-				out.terms[i] = &program.IndexTerm{} // no row passes
-				continue
-			}
-			if s.lo <= z.Min && z.Max <= s.hi {
-				continue // all that are not null do
-			}
-		}
-		x := seg.Index(s.n.col)
-		if x == nil {
-			out.exact = false
-			continue
-		}
-		out.held = append(out.held, x)
-		a, ok := s.answer(x)
-		if !ok {
-			out.exact = false
-			continue
-		}
-		out.asked++
-		out.exact = out.exact && a.Exact
-		term := &program.IndexTerm{ID: x.ID, Atoms: x.Words(), Parts: make([]program.IndexPart, len(a.Parts)), Not: a.Not}
-		for k, p := range a.Parts {
-			term.Parts[k] = program.IndexPart{From: uint32(p.From), To: uint32(p.To)}
-		}
-		out.terms[i] = term
+// cheaper chooses of some steps those of which a device asks the indexes; none where the scan is as cheap.
+func (l *lowering) cheaper(list []indexable) (chosen []indexable) {
+	segments := l.p.tab.Segments
+	if len(list) == 0 || len(segments) == 0 {
+		return nil
 	}
-	indexesAsked.Add(int64(out.asked))
-	return out
+	known := make([]looked, len(list))
+	for k := range known {
+		known[k].exact = true
+	}
+	survived, rows := 0, 0
+	apart := max(len(segments)/indexLooks, 1)
+	for i := apart / 2; i < len(segments); i += apart {
+		if seg := segments[i]; survives(seg, list) {
+			survived++
+			rows += seg.Rows
+			for k := range list {
+				known[k].look(&list[k], seg)
+			}
+		}
+	}
+	if survived == 0 {
+		return nil
+	}
+	vectors := float64(rows) / vectorRows
+	scan, reach, passing, alive := 0.0, 1.0, 1.0, 1.0
+	gains := make([]float64, len(list))
+	for k := range known {
+		x := &known[k]
+		gains[k] = x.bytes*reach - atomCost*x.atoms
+		scan += x.bytes * reach
+		passing *= list[k].s.share
+		reach = min(reach, x.alive/vectors, 1-math.Pow(1-passing, vectorRows))
+		if gains[k] > 0 {
+			alive = min(alive, x.alive/vectors)
+		}
+	}
+	alive = min(alive, reach)
+	cost := narrowCost/float64(apart) + narrowRow*float64(rows)
+	for k := range known {
+		x := &known[k]
+		if gains[k] > 0 {
+			chosen = append(chosen, list[k])
+			cost += atomCost * x.atoms
+		}
+		if gains[k] <= 0 || !x.exact {
+			cost += x.bytes * alive
+		}
+	}
+	if cost > indexShare*scan {
+		return nil
+	}
+	return chosen
 }
 
-// answer is what an index says of a step; ok is false where it is not asked.
-func (s *step) answer(x *colstore.Index) (a bitmapidx.Answer, ok bool) {
+// survives reports whether zone maps leave a segment, as far as ranges say.
+func survives(seg *colstore.Segment, list []indexable) bool {
+	for _, c := range list {
+		z := &seg.Columns[c.s.n.col]
+		if lo, hi := c.s.interval(); max(lo, z.Min) > min(hi, z.Max) {
+			return false
+		}
+	}
+	return true
+}
+
+// interval is that outside of which no value passes.
+func (s *step) interval() (lo, hi int64) {
 	if s.kind == program.StepRange {
-		return x.RangeAnswer(s.lo, s.hi), true
+		return s.lo, s.hi
 	}
-	values, _, ok := s.passing(x)
-	if !ok {
-		return a, false
+	return s.n.lo, s.n.lo + int64(len(s.table)) - 1
+}
+
+// look adds what a segment says.
+func (x *looked) look(c *indexable, seg *colstore.Segment) {
+	s := c.s
+	z := &seg.Columns[s.n.col]
+	width := program.LaneFormatOf(&program.SegmentColumn{Min: z.Min, Max: z.Max}).Width
+	vectors := float64(seg.Rows) / vectorRows
+	x.bytes += float64(seg.Rows) * float64(width) / 8
+	index := seg.Index(s.n.col)
+	if index == nil {
+		x.alive += vectors
+		x.exact = false
+		return
 	}
-	return x.InAnswer(values), true
+	defer index.Release()
+	lo, hi := s.interval()
+	chosen := index.Select(func(least, most int64) bool {
+		if most < lo || hi < least {
+			return false
+		}
+		if s.kind == program.StepRange {
+			x.exact = x.exact && lo <= least && most <= hi
+			return true
+		}
+		some := s.tableHas(max(lo, least), min(hi, most))
+		x.exact = x.exact && (!some || least == most)
+		return some
+	})
+	// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
+	x.alive += min(float64(chosen.Atoms)+float64(chosen.Rows)/vectorRows, vectors)
+	if others := index.Bytes()/8 - chosen.Atoms; s.kind == program.StepRange && others < chosen.Atoms {
+		chosen.Atoms = others // these are read
+	}
+	x.atoms += float64(chosen.Atoms)
+}
+
+// tableHas reports whether one of the values from lo to hi passes a table step; of many, that it does.
+func (s *step) tableHas(lo, hi int64) bool {
+	if hi-lo >= 1024 {
+		return true
+	}
+	for v := lo; v <= hi; v++ {
+		if s.table[v-s.n.lo] != 0 {
+			return true
+		}
+	}
+	return false
 }

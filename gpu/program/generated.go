@@ -187,8 +187,6 @@ type Buffers struct {
 	// Faults is the Head of another query that is to have a fault where this has one; Finish
 	// then has nothing to read. For a SinkBuild and the query that it is for. 0: none.
 	Faults device.Pointer
-	// Exact is Indexed.Exact where Heads are what Narrow left, else nil.
-	Exact []bool
 }
 
 // Head is where the kernels of q note a fault: what Prepare clears, and Buffers.Faults of what

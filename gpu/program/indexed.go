@@ -6,151 +6,197 @@ import (
 	"pgaccel/gpu/device"
 )
 
-// Indexed is what bitmap indexes say of a query's conditions: which of a segment's rows can pass
-// its steps. A device narrows the live rows to these before it scans (Narrow).
+// Indexed is bitmap indexes that say which of a segment's rows can pass the query's steps. A
+// device narrows the live rows to these before it scans (Narrow).
 type Indexed struct {
-	// Terms are by segment. Rows that one of them does not have, pass no step that follows;
-	// where there is none, all rows may pass.
-	Terms [][]IndexTerm
-	// Exact says, by Query.Ranges, that all rows that are left pass where they have a value:
-	// columns need not be read to see that.
-	Exact []bool
+	Columns []IndexedColumn
+	Terms   []IndexTerm // at most IndexTermsMax
 }
 
-// IndexTerm is one condition on a segment's rows: atoms, as package bitmapidx has them.
+// IndexedColumn is the indexes of a column's segments.
+type IndexedColumn struct {
+	Column int // of the query
+	// Version names the indexes of all segments: equal numbers, equal indexes. Not 0.
+	Version uint64
+	// Of returns a segment's index, as package bitmapidx draws it, and its name, which is none
+	// of another's; nil: it has none. Several goroutines may call it.
+	Of func(segment int) (id uint64, words []uint64)
+}
+
+// IndexTerm is a condition on a column, or a part of one.
 type IndexTerm struct {
-	ID    uint64 // of Atoms, as SegmentColumn.ID; 0: not to be kept on a device
-	Atoms []uint64
-	Parts []IndexPart // those that count
-	Not   bool        // the rows are those that the parts do not have
-	Or    bool        // or those of the next term: one of both has to hold
+	Column int // of Indexed.Columns
+	// Kind and Index name the step that asks for it, StepRange or StepBits of that column; of a
+	// StepFilter, which asks for more, the condition is Range.
+	Kind  StepKind
+	Index int
+	Range Range
+	Or    bool // this condition or the next one: one of both has to hold
 }
 
-// IndexPart is Atoms[From:To]: whole bins, each for all rows.
-type IndexPart struct{ From, To uint32 }
+// IndexTermsMax is the most terms of a query: they are a kernel's parameter.
+const IndexTermsMax = 32
 
-// Remaining returns the segments of a list but for those of which a term alone has no row.
-func (x *Indexed) Remaining(list []uint32) []uint32 {
-	if x == nil {
-		return list
-	}
-	left := make([]uint32, 0, len(list))
-	for _, segment := range list {
-		none, or := false, false
-		for i := range x.Terms[segment] {
-			t := &x.Terms[segment][i]
-			none = none || !or && !t.Or && !t.Not && len(t.Parts) == 0
-			or = t.Or
-		}
-		if !none {
-			left = append(left, segment)
-		}
-	}
-	return left
-}
-
-// The layout of what Narrow reads, as kernels/bitmaps.cuh has it.
+// The layout of what Narrow reads and leaves, as kernels/bitmaps.cuh has it.
 const (
 	narrowThreads = 256
 	narrowWords   = listMax / 32 // of a segment's rows
-	narrowNot     = 1 << 31
-	narrowOr      = 1 << 30
+	narrowNone    = 32           // no bit of SegmentHead.decided
 
 	atomFill = 1 << 63
 	atomOnes = 1 << 62
 	atomRows = 63
 )
 
-// NarrowOrders are what Narrow reads: which segments, their terms, the terms' parts.
-type NarrowOrders struct{ Segments, Terms, Parts []byte }
-
-// PackIndexed makes the orders for some segments. atoms says where a term's are in device memory.
-func PackIndexed(x *Indexed, list []uint32, atoms func(t *IndexTerm) (device.Pointer, error)) (o NarrowOrders, err error) {
-	u32 := binary.LittleEndian.AppendUint32
-	terms, parts := uint32(0), uint32(0)
-	for _, segment := range list {
-		of := x.Terms[segment]
-		o.Segments = u32(u32(u32(u32(o.Segments, segment), terms), uint32(len(of))), 0)
-		terms += uint32(len(of))
-		for i := range of {
-			t := &of[i]
-			at, err := atoms(t)
-			if err != nil {
-				return o, err
-			}
-			flags := uint32(len(t.Parts))
-			if t.Not {
-				flags |= narrowNot
-			}
-			if t.Or {
-				flags |= narrowOr
-			}
-			o.Terms = u32(u32(binary.LittleEndian.AppendUint64(o.Terms, uint64(at)), parts), flags)
-			parts += uint32(len(t.Parts))
-			for _, p := range t.Parts {
-				o.Parts = u32(u32(o.Parts, p.From), p.To)
-			}
-		}
+// decidedBit returns the bit of SegmentHead.decided that says that all rows that indexes leave of a segment
+// pass a step where they have a value.
+func decidedBit(kind StepKind, index int) (bit uint32, ok bool) {
+	switch {
+	case index >= 16:
+	case kind == StepRange:
+		return uint32(index), true
+	case kind == StepBits:
+		return 16 + uint32(index), true
 	}
-	return o, nil
+	return narrowNone, false
 }
 
 // Narrowing is where Narrow finds things, and leaves them.
 type Narrowing struct {
-	Segments, Terms, Parts device.Pointer // NarrowOrders
-	Heads                  device.Pointer // of all segments
-	Narrowed               device.Pointer // as many: those of the segments in the orders are written
-	Bitmaps                device.Pointer // NarrowBytes
+	List     device.Pointer   // of segments, 32 bits each; 0: the first ones
+	Heads    device.Pointer   // of all segments
+	Indexes  []device.Pointer // by Indexed.Columns: of all segments the pointer to their words, 0 for none
+	Bits     []device.Pointer // by Query.Bits
+	Narrowed device.Pointer   // as Heads: those of the list's segments are written
+	Bitmaps  device.Pointer   // NarrowBytes
 }
+
+// IndexPointerBytes is the size of an element of Narrowing.Indexes.
+const IndexPointerBytes = 8
 
 // NarrowBytes is the size of the bitmaps of so many segments.
 func NarrowBytes(segments int) int64 { return int64(segments) * narrowWords * 4 }
 
-// Narrow returns the command that carries out the orders for n segments: what follows reads
-// Narrowed in place of Heads. m is the module of TranscodeSource.
-func Narrow(m device.Module, n int, at *Narrowing) device.Command {
-	p := new(device.Params).Ptr(at.Segments).Ptr(at.Terms).Ptr(at.Parts).Ptr(at.Heads).Ptr(at.Narrowed).Ptr(at.Bitmaps)
+// Narrow returns the command that asks the indexes of n segments: what follows reads Narrowed in
+// place of Heads. m is the module of TranscodeSource.
+func Narrow(m device.Module, q *Query, n int, at *Narrowing) device.Command {
+	x := q.Indexed
+	p := new(device.Params).Ptr(at.List).Ptr(at.Heads).Ptr(at.Narrowed).Ptr(at.Bitmaps).U32(uint32(len(x.Terms))).U32(0)
+	for i := range x.Terms {
+		t := &x.Terms[i]
+		bits := device.Pointer(0)
+		if t.Kind == StepBits {
+			bits = at.Bits[t.Index]
+		}
+		decides, alone := decidedBit(t.Kind, t.Index)
+		if t.Or || i > 0 && x.Terms[i-1].Or || !alone {
+			decides = narrowNone
+		}
+		more := uint32(0)
+		if t.Or {
+			more = 1
+		}
+		lo, hi := t.interval(q)
+		p.Ptr(at.Indexes[t.Column]).Ptr(bits).I64(lo).I64(hi).U32(decides).U32(more)
+	}
+	for range IndexTermsMax - len(x.Terms) {
+		p.U64(0).U64(0).U64(0).U64(0).U64(0)
+	}
 	return device.Command{Op: device.OpLaunch, Module: m, Function: "narrow",
 		Grid: [3]uint32{uint32(n), 1, 1}, Block: [3]uint32{narrowThreads, 1, 1}, Params: p.Bytes()}
 }
 
-// has reports whether the atoms' rows, or with Not all others, have a row: one atom after the other.
-func (t *IndexTerm) has(row, rows int) bool {
-	chunks := (rows + atomRows - 1) / atomRows
-	for _, p := range t.Parts {
-		chunk := 0
-		for _, a := range t.Atoms[p.From:p.To] {
-			n, bits := 1, a
+// interval is that outside of which the condition does not hold.
+func (t *IndexTerm) interval(q *Query) (lo, hi int64) {
+	switch t.Kind {
+	case StepRange:
+		return q.Ranges[t.Index].Lo, q.Ranges[t.Index].Hi
+	case StepBits:
+		return spanOf(q.Bits[t.Index].Lo, q.Bits[t.Index].Size)
+	}
+	return t.Range.Lo, t.Range.Hi
+}
+
+// PackList returns Narrowing.List.
+func PackList(list []uint32) (data []byte) {
+	for _, segment := range list {
+		data = binary.LittleEndian.AppendUint32(data, segment)
+	}
+	return data
+}
+
+// narrow is Narrow for a segment: the rows that indexes leave, nil for all, and SegmentHead.decided. holds reports
+// whether the set of a StepBits has a value.
+func (x *Indexed) narrow(q *Query, segment, rows int, holds func(bits int, v int64) bool) (left []bool, decided uint32) {
+	if x == nil {
+		return nil, 0
+	}
+	left = make([]bool, rows)
+	for i := range left {
+		left[i] = true
+	}
+	var clause []bool
+	for i := range x.Terms {
+		t := &x.Terms[i]
+		if clause == nil {
+			clause = make([]bool, rows)
+		}
+		_, words := x.Columns[t.Column].Of(segment)
+		exact := words != nil
+		if words == nil {
+			for i := range clause {
+				clause[i] = true
+			}
+		} else {
+			exact = t.add(q, words, clause, holds)
+		}
+		if bit, ok := decidedBit(t.Kind, t.Index); ok && exact && !t.Or && (i == 0 || !x.Terms[i-1].Or) {
+			decided |= 1 << bit
+		}
+		if t.Or {
+			continue
+		}
+		for i, in := range clause {
+			left[i] = left[i] && in
+		}
+		clause = nil
+	}
+	return left, decided
+}
+
+// add adds the rows of the bins for which a term may hold. exact: it holds for all of them.
+func (t *IndexTerm) add(q *Query, words []uint64, clause []bool, holds func(bits int, v int64) bool) (exact bool) {
+	bins, from := int(words[0]), 0
+	lo, hi := t.interval(q)
+	exact = true
+	for b := range bins {
+		least, most, end := int64(words[1+b]), int64(words[1+bins+b]), int(words[1+2*bins+b])
+		atoms := words[2+3*bins+from : 2+3*bins+end]
+		from = end
+		some := most >= lo && hi >= least
+		if t.Kind == StepBits && some {
+			some = false
+			for v := max(lo, least); v <= min(hi, most) && !some; v++ {
+				some = holds(t.Index, v)
+			}
+		}
+		if !some {
+			continue
+		}
+		exact = exact && (t.Kind == StepBits && least == most || t.Kind != StepBits && lo <= least && most <= hi)
+		row := 0
+		for _, a := range atoms {
+			n, bits := atomRows, a
 			if a&atomFill != 0 {
-				n, bits = int(a&(atomOnes-1)), 0
+				n, bits = atomRows*int(a&(atomOnes-1)), 0
 				if a&atomOnes != 0 {
 					bits = ^uint64(0)
 				}
 			}
-			if c := row / atomRows; chunk <= c && c < chunk+n && bits>>(row%atomRows)&1 != 0 {
-				return !t.Not
+			for ; n > 0 && row < len(clause); n, row = n-1, row+1 {
+				clause[row] = clause[row] || bits>>(row%atomRows)&1 != 0
 			}
-			chunk = (chunk + n) % chunks
 		}
 	}
-	return t.Not
-}
-
-// allows reports whether a row of a segment is one that the indexes leave.
-func (x *Indexed) allows(segment, row, rows int) bool {
-	if x == nil {
-		return true
-	}
-	any := false
-	for i := range x.Terms[segment] {
-		t := &x.Terms[segment][i]
-		any = any || t.has(row, rows)
-		if !t.Or {
-			if !any {
-				return false
-			}
-			any = false
-		}
-	}
-	return true
+	return exact
 }

@@ -46,7 +46,7 @@ type Query struct {
 	// Build is the size of the lookup that SinkBuild makes.
 	BuildLo, BuildSize int64
 	// Indexed, if not nil, spares the steps some rows. The result is the same without. Not
-	// where a step is Risky.
+	// where a step is Risky, nor without a TableID.
 	Indexed *Indexed
 }
 

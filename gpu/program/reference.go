@@ -87,6 +87,7 @@ type reference struct {
 
 	columns [][]int64 // of the segment
 	seg     *Segment
+	decided uint32 // by bitmap indexes, of the segment
 	row     int
 	partner uint32 // of a lookup that is Many
 }
@@ -106,11 +107,13 @@ func (r *reference) segment(at int, s *Segment) error {
 	if r.q.Sink.Kind == SinkBitmap {
 		bitmap = make([]uint64, (s.Rows+63)/64)
 	}
+	left, decided := r.q.Indexed.narrow(r.q, at, s.Rows, func(bits int, v int64) bool { return r.sets[bits].Has(v) })
+	r.decided = decided
 	for r.row = range s.Rows {
 		if s.Live != nil && s.Live[r.row>>6]>>(r.row&63)&1 == 0 {
 			continue
 		}
-		r.pass(r.q.Steps, r.q.Indexed.allows(at, r.row, s.Rows), bitmap)
+		r.pass(r.q.Steps, left == nil || left[r.row], bitmap)
 	}
 	if r.q.Sink.Kind == SinkBitmap {
 		if !slices.ContainsFunc(bitmap, func(w uint64) bool { return w != 0 }) {
@@ -177,11 +180,11 @@ func (r *reference) step(s Step) bool {
 	if null {
 		return false
 	}
+	if bit, ok := decidedBit(s.Kind, s.Index); ok && r.decided>>bit&1 != 0 && r.q.Nodes[s.Node].Op == OpColumn {
+		return true
+	}
 	switch s.Kind {
 	case StepRange:
-		if x := r.q.Indexed; x != nil && x.Exact[s.Index] {
-			return true
-		}
 		return r.q.Ranges[s.Index].Lo <= v && v <= r.q.Ranges[s.Index].Hi
 	case StepBits:
 		return r.sets[s.Index].Has(v)

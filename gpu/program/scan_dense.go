@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -94,8 +93,12 @@ func (d *dense) columns() []int {
 // window emits the interval of step k in a column's offsets.
 func (d *dense) window(k, column int) (name string) {
 	g := d.g
-	lo, hi := d.bounds(d.steps[k])
+	s := d.steps[k]
+	lo, hi := d.bounds(s)
 	name = fmt.Sprintf("win%d", k)
+	if bit, ok := decidedBit(s.Kind, s.Index); ok {
+		g.line("const bool decided%d = head.decided >> %d & 1;", k, bit)
+	}
 	t := offsetType(g.p.Columns[column].Wide)
 	g.line("const Window<%s> %s = window_of<%s>(ref%d, width%d, %s, %s);", t, name, t, column, column, lo, hi)
 	return name
@@ -111,9 +114,6 @@ func (d *dense) bounds(s Step) (lo, hi string) {
 	switch s.Kind {
 	case StepRange:
 		return both(fmt.Sprintf("r%d", i), func(a *arguments) (int64, int64) {
-			if i < len(a.b.Exact) && a.b.Exact[i] {
-				return math.MinInt64, math.MaxInt64
-			}
 			return a.q.Ranges[i].Lo, a.q.Ranges[i].Hi
 		})
 	case StepBits:
@@ -164,7 +164,7 @@ func (d *dense) rows(roots []int, mask string, heavy bool, each func(r *row, pos
 		position, offset = "i", func(c int) string { return d.wordsBits(c) }
 		g.line("{")
 		for _, c := range columns {
-			d.words(c)
+			d.words(c, "")
 		}
 		g.line("#pragma unroll")
 		g.line("for (uint32_t i = 0; i < 32; i++) {")
@@ -198,14 +198,18 @@ func (d *dense) rows(roots []int, mask string, heavy bool, each func(r *row, pos
 	g.line("}")
 }
 
-// words emits the reading of all of a lane's words of a column.
-func (d *dense) words(column int) {
+// words emits the reading of all of a lane's words of a column, but where unless holds, if it is not empty.
+func (d *dense) words(column int, unless string) {
 	g := d.g
 	if width, _ := g.widthOf(column); width > 0 {
 		g.line("uint32_t words%d[%d];", column, width)
 		g.line("#pragma unroll")
 		g.line("for (uint32_t i = 0; i < %d; i++)", width)
-		g.line("\twords%d[i] = __ldg(w%d + 32 * i);", column, column)
+		word := fmt.Sprintf("__ldg(w%d + 32 * i)", column)
+		if unless != "" {
+			word = unless + " ? 0 : " + word
+		}
+		g.line("\twords%d[i] = %s;", column, word)
 	}
 }
 
@@ -244,23 +248,30 @@ func (d *dense) step(k int) (steps int) {
 	}
 	d.open([]int{column})
 	steps = d.same(k, column)
-	block := "if (%s.any) {"
+	block := d.windows[k] + ".any"
 	if d.interval(k) && steps == 1 {
-		block = "if (%[1]s.any && !%[1]s.all) {"
+		block += " && !" + d.windows[k] + ".all"
 	}
-	g.line(block, d.windows[k])
+	all := make([]int, steps)
+	for i := range all {
+		all[i] = k + i
+	}
+	if decided := d.decided(all); decided != "" {
+		block += " && !(" + decided + ")"
+	}
+	g.line("if (%s) {", block)
 	whole := d.whole(nil, []int{column})
 	if carries := d.carries(k, steps, column); whole && carries != nil {
 		g.line("uint32_t out = m;")
 		if !d.read {
-			d.words(column)
+			d.words(column, "")
 		}
 		for _, c := range carries {
 			g.line("out &= %s;", c)
 		}
 	} else if g.line("uint32_t out = 0;"); whole {
 		// The whole vector at once: all loads, then shifts by constants.
-		d.words(column)
+		d.words(column, "")
 		g.line("#pragma unroll")
 		g.line("for (uint32_t i = 0; i < 32; i++) {")
 		g.line("const uint32_t x = %s;", d.wordsBits(column))
@@ -289,6 +300,19 @@ func (d *dense) step(k int) (steps int) {
 		g.line("m &= ~nulls%d;", column)
 	}
 	return steps
+}
+
+// decided is the condition that bitmap indexes have decided steps, so that their column need not be read; empty
+// where they cannot.
+func (d *dense) decided(steps []int) string {
+	all := make([]string, len(steps))
+	for i, k := range steps {
+		if _, ok := decidedBit(d.steps[k].Kind, d.steps[k].Index); !ok {
+			return ""
+		}
+		all[i] = fmt.Sprintf("decided%d", k)
+	}
+	return strings.Join(all, " && ")
 }
 
 // same returns how many steps from the k'th on compare offsets of a column.
@@ -395,7 +419,13 @@ func (d *dense) positions() {
 		columns := d.columns()
 		d.open(columns)
 		for _, c := range columns {
-			d.words(c)
+			var of []int
+			for k, s := range d.steps {
+				if column, _ := d.plain(s); column == c {
+					of = append(of, k)
+				}
+			}
+			d.words(c, d.decided(of))
 		}
 	}
 	for k := 0; k < len(d.steps); {
