@@ -53,7 +53,9 @@ func indexKey(q *program.Query, x *program.IndexedColumn) (key itemKey, line uin
 }
 
 // appendIndex appends to an image where an index lies; 0: there is none.
-func appendIndex(b []byte, at device.Pointer) []byte { return binary.LittleEndian.AppendUint64(b, uint64(at)) }
+func appendIndex(b []byte, at device.Pointer) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(at))
+}
 
 // narrow appends the launch, after which the part's scan reads what it leaves.
 func (p *part) narrow(c []device.Command) []device.Command {

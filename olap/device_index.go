@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"pgaccel/colstore"
@@ -13,15 +14,17 @@ import (
 
 // indexable is a step that indexes may answer, as the processor and as a device has it.
 type indexable struct {
-	s    *step
-	step program.Step
+	s       *step
+	step    program.Step
+	any     []interval
+	columns []int // of them, of the program
 }
 
 // useIndexes names the bitmap indexes that a device asks. The query is run before released gives back
 // what was read of them.
 func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	use := l.p.x.opt.Indexes
-	if !l.p.indexable || use == IndexOff || q.TableID == 0 {
+	if !l.p.narrowable || use == IndexOff || q.TableID == 0 {
 		return func() {}
 	}
 	chosen := l.indexables()
@@ -34,17 +37,16 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	x := &program.Indexed{}
 	var held []*heldIndexes
 	for _, c := range chosen {
-		col := c.s.n.col
-		at := 0
-		for at < len(held) && held[at].col != col {
-			at++
+		for i, of := range c.any {
+			at := slices.IndexFunc(held, func(h *heldIndexes) bool { return h.col == of.n.col })
+			if at < 0 {
+				h := &heldIndexes{segments: l.p.tab.Segments, col: of.n.col, by: map[int]*colstore.Index{}}
+				at, held = len(held), append(held, h)
+				x.Columns = append(x.Columns, program.IndexedColumn{Column: c.columns[i], Version: l.p.tab.IndexVersion(h.col), Of: h.of})
+			}
+			x.Terms = append(x.Terms, program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index,
+				Range: program.Range{Lo: of.lo, Hi: of.hi}, Or: i < len(c.any)-1})
 		}
-		if at == len(held) {
-			h := &heldIndexes{segments: l.p.tab.Segments, col: col, by: map[int]*colstore.Index{}}
-			held = append(held, h)
-			x.Columns = append(x.Columns, program.IndexedColumn{Column: q.Nodes[c.step.Node].Index, Version: l.p.tab.IndexVersion(col), Of: h.of})
-		}
-		x.Terms = append(x.Terms, program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index})
 	}
 	q.Indexed = x
 	indexesAsked.Add(int64(len(x.Terms)))
@@ -57,9 +59,11 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 
 // indexables are the steps of whose columns there are indexes.
 func (l *lowering) indexables() (list []indexable) {
-	for _, c := range l.byValue {
-		if l.p.tab.IndexVersion(c.s.n.col) != 0 && len(list) < program.IndexTermsMax {
-			list = append(list, c)
+	terms := 0
+	for _, c := range l.indexable {
+		lacks := slices.ContainsFunc(c.any, func(of interval) bool { return l.p.tab.IndexVersion(of.n.col) == 0 })
+		if n := terms + len(c.any); !lacks && n <= program.IndexTermsMax {
+			list, terms = append(list, c), n
 		}
 	}
 	return list
@@ -174,55 +178,54 @@ func (l *lowering) cheaper(list []indexable) (chosen []indexable) {
 // survives reports whether zone maps leave a segment, as far as ranges say.
 func survives(seg *colstore.Segment, list []indexable) bool {
 	for _, c := range list {
-		z := &seg.Columns[c.s.n.col]
-		if lo, hi := c.s.interval(); max(lo, z.Min) > min(hi, z.Max) {
+		if !slices.ContainsFunc(c.any, func(of interval) bool {
+			z := &seg.Columns[of.n.col]
+			return max(of.lo, z.Min) <= min(of.hi, z.Max)
+		}) {
 			return false
 		}
 	}
 	return true
 }
 
-// interval is that outside of which no value passes.
-func (s *step) interval() (lo, hi int64) {
-	if s.kind == program.StepRange {
-		return s.lo, s.hi
-	}
-	return s.n.lo, s.n.lo + int64(len(s.table)) - 1
-}
-
 // look adds what a segment says.
 func (x *looked) look(c *indexable, seg *colstore.Segment) {
-	s := c.s
-	z := &seg.Columns[s.n.col]
-	width := program.LaneFormatOf(&program.SegmentColumn{Min: z.Min, Max: z.Max}).Width
 	vectors := float64(seg.Rows) / vectorRows
-	x.bytes += float64(seg.Rows) * float64(width) / 8
-	index := seg.Index(s.n.col)
-	if index == nil {
-		x.alive += vectors
-		x.exact = false
-		return
-	}
-	defer index.Release()
-	lo, hi := s.interval()
-	chosen := index.Select(func(least, most int64) bool {
-		if most < lo || hi < least {
-			return false
+	alive := 0.0
+	for i, of := range c.any {
+		z := &seg.Columns[of.n.col]
+		if !slices.ContainsFunc(c.any[:i], func(o interval) bool { return o.n == of.n }) {
+			width := program.LaneFormatOf(&program.SegmentColumn{Min: z.Min, Max: z.Max}).Width
+			x.bytes += float64(seg.Rows) * float64(width) / 8
 		}
-		if s.kind == program.StepRange {
-			x.exact = x.exact && lo <= least && most <= hi
-			return true
+		x.exact = x.exact && len(c.any) == 1
+		index := seg.Index(of.n.col)
+		if index == nil {
+			alive = vectors
+			x.exact = false
+			continue
 		}
-		some := s.tableHas(max(lo, least), min(hi, most))
-		x.exact = x.exact && (!some || least == most)
-		return some
-	})
-	// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
-	x.alive += min(float64(chosen.Atoms)+float64(chosen.Rows)/vectorRows, vectors)
-	if others := index.Bytes()/8 - chosen.Atoms; s.kind == program.StepRange && others < chosen.Atoms {
-		chosen.Atoms = others // these are read
+		chosen := index.Select(func(least, most int64) bool {
+			if most < of.lo || of.hi < least {
+				return false
+			}
+			if c.step.Kind != program.StepBits {
+				x.exact = x.exact && of.lo <= least && most <= of.hi
+				return true
+			}
+			some := c.s.tableHas(max(of.lo, least), min(of.hi, most))
+			x.exact = x.exact && (!some || least == most)
+			return some
+		})
+		// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
+		alive += float64(chosen.Atoms) + float64(chosen.Rows)/vectorRows
+		if others := index.Bytes()/8 - chosen.Atoms; c.step.Kind != program.StepBits && others < chosen.Atoms {
+			chosen.Atoms = others // these are read
+		}
+		x.atoms += float64(chosen.Atoms)
+		index.Release()
 	}
-	x.atoms += float64(chosen.Atoms)
+	x.alive += min(alive, vectors)
 }
 
 // tableHas reports whether one of the values from lo to hi passes a table step; of many, that it does.

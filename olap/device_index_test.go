@@ -40,10 +40,10 @@ func indexedOnDevice(t *testing.T, o *onPlainDevice, first uint64, queries int) 
 	}
 }
 
-// indexedCondition is a condition that an index can answer: a comparison, or IN.
+// indexedCondition is a condition that an index can answer: a comparison, IN, or one of several columns' comparisons.
 func (w *world) indexedCondition() plan.Expr {
-	k := []string{"skew", "i4", "d", "id", "i2", "p2"}[w.r.IntN(6)]
-	col := w.columnOf(0, k)
+	columns := []string{"skew", "i4", "d", "id", "i2", "p2"}
+	col := w.columnOf(0, columns[w.r.IntN(6)])
 	datum := func() plan.Expr { return plan.Const{Datum: randomDatum(w.r, col.Type(), w.r.IntN(3000), 30, false)} }
 	compare := func(op plan.Op) plan.Expr {
 		return &plan.Call{Op: op, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{col, datum()}}
@@ -52,14 +52,18 @@ func (w *world) indexedCondition() plan.Expr {
 		return compare([]plan.Op{plan.OpEq, plan.OpLe, plan.OpGe, plan.OpLt, plan.OpGt, plan.OpNe}[w.r.IntN(6)])
 	}
 	or := &plan.Call{Op: plan.OpOr, T: vector.TypeOf(vector.Bool)}
+	other := w.r.IntN(2) == 0
 	for range 2 + w.r.IntN(4) {
+		if other {
+			col = w.columnOf(0, columns[w.r.IntN(6)])
+		}
 		or.Args = append(or.Args, compare(plan.OpEq))
 	}
 	return or
 }
 
 // indexedOf counts the queries that came with terms of indexes, of each kind of step.
-type indexedOf struct{ ranges, sets int }
+type indexedOf struct{ ranges, sets, any int }
 
 func (d *plainDevice) noteIndexed(q *program.Query) {
 	if q.Indexed == nil {
@@ -71,6 +75,8 @@ func (d *plainDevice) noteIndexed(q *program.Query) {
 			d.indexed.ranges++
 		case program.StepBits:
 			d.indexed.sets++
+		case program.StepFilter:
+			d.indexed.any++
 		}
 	}
 }
@@ -83,7 +89,7 @@ func TestIndexedOnPlainDevice(t *testing.T) {
 		queries = 50
 	}
 	indexedOnDevice(t, o, 500, queries)
-	if x := o.device.indexed; x.ranges < queries/3 || x.sets == 0 {
+	if x := o.device.indexed; x.ranges < queries/3 || x.sets == 0 || x.any == 0 {
 		t.Errorf("%d queries: %+v", o.used, x)
 	}
 }

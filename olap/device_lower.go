@@ -12,18 +12,18 @@ import (
 // constants and lookups. What has no counterpart on a device ends it: the processor
 // computes such a query whole.
 type lowering struct {
-	p       *pipeline
-	prog    *program.Program
-	q       *program.Query
-	nodes   map[*node]int
-	columns map[int]int // of the table, to Program.Columns
-	reads   map[int]int // of the table, to the node that reads it
-	entries map[int]int // by lookup: the node of its entry
-	lookups map[int]int // by probe
-	outs    map[outKey]int
-	asked   map[int][]outKey // by probe: outputs, in order
-	byValue []indexable      // steps that indexes may answer
-	why     string           // what is not for a device; empty as long as all is
+	p         *pipeline
+	prog      *program.Program
+	q         *program.Query
+	nodes     map[*node]int
+	columns   map[int]int // of the table, to Program.Columns
+	reads     map[int]int // of the table, to the node that reads it
+	entries   map[int]int // by lookup: the node of its entry
+	lookups   map[int]int // by probe
+	outs      map[outKey]int
+	asked     map[int][]outKey // by probe: outputs, in order
+	indexable []indexable      // steps that indexes may answer
+	why       string           // what is not for a device; empty as long as all is
 }
 
 // outKey is output out of a probe, or where of is an axis, the codes that it has for the

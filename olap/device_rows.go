@@ -116,6 +116,6 @@ func (p *pipeline) restrict(passes [][]uint64) error {
 		return s.kind != program.StepProbe || len(p.probes[s.probe].wanted) == 0 && s.probe != p.many
 	})
 	p.steps = append(before, p.steps[p.fanned:]...)
-	p.fanned, p.indexable = len(before), false
+	p.fanned, p.indexable, p.narrowable = len(before), false, false
 	return nil
 }

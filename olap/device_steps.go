@@ -69,8 +69,12 @@ func (l *lowering) step(s *step) {
 	default:
 		to.Node = l.node(s.n)
 	}
-	if s.byValue() {
-		l.byValue = append(l.byValue, indexable{s, to})
+	if any := s.intervals(); any != nil && !s.risky {
+		c := indexable{s: s, step: to, any: any}
+		for _, x := range any {
+			c.columns = append(c.columns, l.q.Nodes[l.node(x.n)].Index)
+		}
+		l.indexable = append(l.indexable, c)
 	}
 	l.prog.Steps = append(l.prog.Steps, to)
 }

@@ -7,6 +7,7 @@ import (
 	"pgaccel/bitmapidx"
 	"pgaccel/colstore"
 	"pgaccel/gpu/program"
+	"pgaccel/plan"
 )
 
 // indexesAsked counts how often an index answered a step for a segment.
@@ -43,21 +44,111 @@ type undecided struct {
 // noteUses tells the table which columns' values decide, so that they may be indexed,
 // and whether indexes can be used: not where a condition that may fail must see all rows.
 func (p *pipeline) noteUses() {
-	p.indexable = false
+	p.indexable, p.narrowable = false, false
 	if p.x.dicts[p.table] != nil || p.x.opt.Indexes == IndexOff {
 		return // an intermediate relation has none
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.risky {
-			p.indexable = false
+			p.indexable, p.narrowable = false, false
 			return
 		}
-		if s.byValue() && i < 64 {
-			p.tab.Use(s.n.col)
-			p.indexable = true
+		if i >= 64 {
+			continue
+		}
+		for _, c := range s.intervals() {
+			p.tab.Use(c.n.col)
+			p.narrowable = true
+		}
+		p.indexable = p.indexable || s.byValue()
+	}
+}
+
+// interval is values of a column.
+type interval struct {
+	n      *node
+	lo, hi int64
+}
+
+// intervals are those of which a row has to be in one to pass the step; none where that cannot be said. Where there
+// are several columns a device asks their indexes, the processor does not.
+func (s *step) intervals() []interval {
+	if s.byValue() {
+		if s.kind == program.StepRange {
+			return []interval{{s.n, s.lo, s.hi}}
+		}
+		return []interval{{s.n, s.n.lo, s.n.lo + int64(len(s.table)) - 1}}
+	}
+	if s.kind != program.StepFilter || s.n.kind != nodeOr {
+		return nil
+	}
+	list := make([]interval, len(s.n.args))
+	for i, n := range s.n.args {
+		var ok bool
+		if list[i], ok = intervalOf(n); !ok {
+			return nil
 		}
 	}
+	return list
+}
+
+// intervalOf returns the interval outside of which a condition is not true of a column; ok is false where it says
+// nothing of one alone.
+func intervalOf(n *node) (r interval, ok bool) {
+	switch n.kind {
+	case nodeCompare:
+		column, k, op := n.args[0], n.args[1], n.op
+		if column.kind == nodeConst {
+			column, k, op = k, column, plan.Flipped[op]
+		}
+		if column.kind != nodeColumn || k.kind != nodeConst || k.nullable || column.dict != nil && op != plan.OpEq {
+			return r, false
+		}
+		r = interval{column, math.MinInt64, math.MaxInt64}
+		switch op {
+		case plan.OpEq:
+			r.lo, r.hi = k.k, k.k
+		case plan.OpLt, plan.OpLe:
+			r.hi = k.k
+		case plan.OpGt, plan.OpGe:
+			r.lo = k.k
+		default:
+			return r, false
+		}
+		return r, true
+	case nodeTable:
+		column, t := n.args[0], n.tab
+		if column.kind != nodeColumn || n.risky || column.nullable && !t.OnNullNull && t.OnNull != 0 {
+			return r, false
+		}
+		first, last := -1, -1
+		for i, v := range t.Values {
+			if v != 0 && (t.Nulls == nil || t.Nulls[i] == 0) {
+				if last = i; first < 0 {
+					first = i
+				}
+			}
+		}
+		if first < 0 {
+			return interval{column, 1, 0}, true
+		}
+		return interval{column, t.Lo + int64(first), t.Lo + int64(last)}, true
+	case nodeAnd:
+		for i, a := range n.args {
+			x, ok := intervalOf(a)
+			if !ok {
+				continue // it says more, of other columns
+			}
+			if i == 0 || r.n == nil {
+				r = x
+			} else if r.n == x.n {
+				r.lo, r.hi = max(r.lo, x.lo), min(r.hi, x.hi)
+			}
+		}
+		return r, r.n != nil
+	}
+	return r, false
 }
 
 // byValue reports whether the step's answer depends on the value of one column alone.

@@ -90,6 +90,7 @@ type pipeline struct {
 	columns      []int    // that are read
 	strict       []bool   // by column: no row that passes is null there; nil: nobody knows of any
 	indexable    bool     // some step may be answered by bitmap indexes
+	narrowable   bool     // likewise on a device, of several columns' indexes, too
 	collected    []*node  // what rows() collects
 	top          *topScan // nil where no bound on rows' first key is kept
 	keep         *keeper  // nil where nothing is kept of segments
