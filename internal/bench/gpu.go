@@ -22,6 +22,7 @@ type GPUOptions struct {
 	Scale        float64   // scale factor of the Star Schema Benchmark; 0 is 20, or 0.02 with Quick
 	Rows         int64     // of ClickBench's table; 0 is ten million, or 20,000 with Quick
 	TPCH         float64   // scale factor of TPC-H; 0 is 10, or 0.01 with Quick
+	IndexRows    int64     // of each table of the part index; 0 is 120 million, or 200,000 with Quick
 	DuckDB       string    // program of bench/duckdb; "" leaves it out
 	Quick        bool      // tiny inputs, for a look or the emulator: the numbers mean little
 	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
@@ -35,7 +36,7 @@ type GPUOptions struct {
 
 // GPUParts are the parts of the benchmark, in the order in which they run.
 func GPUParts() []string {
-	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e", "clickbench", "tpch"}
+	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e", "clickbench", "tpch", "index"}
 }
 
 func (o *GPUOptions) fill() error {
@@ -43,6 +44,7 @@ func (o *GPUOptions) fill() error {
 	orDefault(o.Quick, &o.Runs, 12, 2)
 	orDefault(o.Quick, &o.Rows, 10_000_000, 20_000)
 	orDefault(o.Quick, &o.TPCH, 10, 0.01)
+	orDefault(o.Quick, &o.IndexRows, 120_000_000, 200_000)
 	if o.Device == "" {
 		o.Device = "cuda"
 	}
@@ -89,7 +91,7 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 	r.report = newGPUReport(o, r.ex.Devices())
 	r.report.printHead(out)
 	parts := map[string]func(context.Context) error{"ssb": r.ssb, "decode": r.decode, "wah": r.wah, "cube": r.cube, "rowout": r.rowout, "coprocessor": r.coprocessor, "e2e": r.endToEnd,
-		"clickbench": r.clickbench, "tpch": r.tpch}
+		"clickbench": r.clickbench, "tpch": r.tpch, "index": r.index}
 	var errs []error
 	if r.copies, err = measureCopies(ctx, r.ex, r.first(), o.Quick); err != nil {
 		return fmt.Errorf("measuring copies: %w", err)

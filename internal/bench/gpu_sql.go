@@ -111,7 +111,7 @@ func (s *statementsRun) start(ctx context.Context, w workload) (err error) {
 	took := func(what string, since time.Time) {
 		fmt.Fprintf(s.Progress, "%s took %v\n", what, time.Since(since).Round(100*time.Millisecond))
 	}
-	if s.DuckDB != "" {
+	if s.DuckDB != "" && w.schema != "" {
 		began := time.Now()
 		if s.duckdb, err = startDuckDB(ctx, s.DuckDB, s.server.Dir, w); err != nil {
 			return err
@@ -138,8 +138,12 @@ func (s *statementsRun) start(ctx context.Context, w workload) (err error) {
 	if err := s.child.checkTables(ctx, w.tables); err != nil {
 		return err
 	}
-	s.conn, err = pgconn.Connect(ctx, "postgres://postgres@"+s.child.Addr+"/postgres?sslmode=disable")
+	s.conn, err = s.connect(ctx)
 	return err
+}
+
+func (s *statementsRun) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	return pgconn.Connect(ctx, "postgres://postgres@"+s.child.Addr+"/postgres?sslmode=disable")
 }
 
 func (s *statementsRun) closeAll() {
@@ -165,24 +169,38 @@ func (s *statementsRun) on(ctx context.Context, device string) error {
 	return err
 }
 
-// counted is what the device has done so far, and the executions that it answered.
-func (s *statementsRun) counted(ctx context.Context) (queries, bytes int64, compute float64, err error) {
+// deviceCounts is what the devices have done so far.
+type deviceCounts struct {
+	queries int64         // executions that they answered
+	bitmaps int64         // of these such as asked bitmap indexes
+	bytes   int64         // of columns that they have read
+	compute time.Duration // of their kernels
+}
+
+// since is what they have done after an earlier count.
+func (c deviceCounts) since(b deviceCounts) deviceCounts {
+	return deviceCounts{c.queries - b.queries, c.bitmaps - b.bitmaps, c.bytes - b.bytes, c.compute - b.compute}
+}
+
+func (s *statementsRun) counted(ctx context.Context) (c deviceCounts, err error) {
 	m, err := s.child.metrics(ctx)
 	for _, v := range m {
 		if v.name == "pgaccel_device_queries_total" && v.labels["device"] != "cpu" {
-			queries += int64(v.value)
+			c.queries += int64(v.value)
 		}
 	}
-	return queries, int64(m.sum("pgaccel_device_read_bytes_total")), m.sum("pgaccel_device_kernel_seconds_total"), err
+	c.bitmaps, c.bytes = int64(m.sum("pgaccel_device_bitmap_queries_total")), int64(m.sum("pgaccel_device_read_bytes_total"))
+	c.compute = time.Duration(m.sum("pgaccel_device_kernel_seconds_total") * 1e9)
+	return c, err
 }
 
 // slow ends the measuring of a statement on one side: runs beyond the first are not worth their time.
 const slow = 2 * time.Second
 
 // times runs a statement some times and compares its answers with want, the first where want is empty.
-func (s *statementsRun) times(ctx context.Context, q *statement, runs int, want *answer) (times []time.Duration, wrong string, err error) {
+func (s *statementsRun) times(ctx context.Context, c *pgconn.PgConn, q *statement, runs int, want *answer) (times []time.Duration, wrong string, err error) {
 	for len(times) < runs {
-		a, took, err := ask(ctx, s.conn, q.SQL)
+		a, took, err := ask(ctx, c, q.SQL)
 		if err != nil {
 			return nil, "", err
 		}
@@ -206,21 +224,21 @@ func (s *statementsRun) measure(ctx context.Context, q *statement, t *statementT
 		if err := s.on(ctx, device); err != nil {
 			return nil, false, err
 		}
-		before, bytes, compute, err := s.counted(ctx)
+		before, err := s.counted(ctx)
 		if err != nil {
 			return nil, false, err
 		}
-		times, bad, err := s.times(ctx, q, runs, &want)
+		times, bad, err := s.times(ctx, s.conn, q, runs, &want)
 		if bad != "" {
 			wrong = append(wrong, fmt.Sprintf("%s (%s): %s", q.Name, device, bad))
 		}
 		if err != nil {
 			return nil, false, err
 		}
-		after, bytesNow, computeNow, err := s.counted(ctx)
-		n := int64(len(times))
-		t.bytes, t.compute = (bytesNow-bytes)/n, time.Duration((computeNow-compute)/float64(n)*1e9)
-		return times, after-before == n, err
+		after, err := s.counted(ctx)
+		did, n := after.since(before), int64(len(times))
+		t.bytes, t.compute = did.bytes/n, did.compute/time.Duration(n)
+		return times, did.queries == n, err
 	}
 	times, _, err := side("auto", 2)
 	if err != nil {
@@ -333,7 +351,7 @@ func (s *statementsRun) coldStarts(ctx context.Context, part string, queries []s
 			continue
 		}
 		var want answer
-		times, _, err := s.times(ctx, &queries[i], 2, &want)
+		times, _, err := s.times(ctx, s.conn, &queries[i], 2, &want)
 		if err != nil {
 			failed = fmt.Errorf("%s: %w", queries[i].Name, err)
 			break

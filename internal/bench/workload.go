@@ -38,7 +38,7 @@ func (o *RunOptions) fill() error {
 // workload is what a comparison runs: tables, ways to make them, queries.
 type workload struct {
 	title   string   // with its size, for the first line of the report
-	schema  string   // CREATE TABLE statements, without keys
+	schema  string   // CREATE TABLE statements, without keys; "": they are not for DuckDB
 	tables  []string // in the order in which they are loaded
 	rows    int64    // of all tables
 	queries []statement
