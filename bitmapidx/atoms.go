@@ -1,5 +1,7 @@
 package bitmapidx
 
+import "math/bits"
+
 // The parts of an atom.
 const (
 	chunkBits        = 63           // bits of a literal: rows of a chunk
@@ -22,12 +24,13 @@ type binBuilder struct {
 	lo, hi int64
 }
 
-func (b *binBuilder) add(chunk, i int) {
+// add adds rows of a chunk.
+func (b *binBuilder) add(chunk int, rows uint64) {
 	if chunk != b.chunk {
 		b.moveTo(chunk)
 	}
-	b.word |= 1 << i
-	b.rows++
+	b.word |= rows
+	b.rows += bits.OnesCount64(rows)
 }
 
 // moveTo writes the chunks before the given one.

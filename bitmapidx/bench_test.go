@@ -8,11 +8,26 @@ import (
 
 func BenchmarkBuild(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, distinct := range []int64{10, 100000} {
-		values := column(65536, func(int) int64 { return rng.Int64N(distinct) })
-		b.Run(fmt.Sprint(distinct, " values"), func(b *testing.B) {
+	v := int64(0)
+	for _, c := range []struct {
+		name  string
+		value func(int) int64
+	}{
+		{"10 values", func(int) int64 { return rng.Int64N(10) }},
+		{"many values", func(int) int64 { return rng.Int64N(1 << 30) }},
+		{"runs", func(int) int64 {
+			if rng.IntN(2000) == 0 {
+				v = rng.Int64N(1 << 30)
+			}
+			return v
+		}},
+	} {
+		values := column(65536, c.value)
+		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				Build(values, nil, nil)
+				if p := Profiled(values, nil); p.Rows > 0 {
+					Build(values, nil, nil)
+				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/65536, "ns/row")
 		})

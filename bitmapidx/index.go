@@ -1,7 +1,9 @@
 package bitmapidx
 
 import (
+	"iter"
 	"math"
+	"math/bits"
 	"sort"
 
 	"pgaccel/internal/processors"
@@ -58,26 +60,46 @@ func build(values []int64, nulls []uint64, o options, alloc Alloc) *Index {
 		builders[i].lo, builders[i].hi = math.MaxInt64, math.MinInt64
 	}
 	null := &builders[len(edges.upper)]
-	var core processors.Turn
-	for start, chunk := 0, 0; start < len(values); start, chunk = start+chunkBits, chunk+1 {
-		part := values[start:min(start+chunkBits, len(values))]
-		absent := bitsFrom(nulls, start)
-		for i, v := range part {
-			if absent>>i&1 != 0 {
-				null.add(chunk, i)
-				continue
-			}
-			b := &builders[edges.find(v)]
-			b.add(chunk, i)
-			b.lo, b.hi = min(b.lo, v), max(b.hi, v)
+	for chunk, r := range runs(values, nulls) {
+		if r.null != 0 {
+			null.add(chunk, r.null)
 		}
-		core.Next()
+		if r.rows != 0 {
+			b := &builders[edges.find(r.v)]
+			b.add(chunk, r.rows)
+			b.lo, b.hi = min(b.lo, r.v), max(b.hi, r.v)
+		}
 	}
 	return layOut(len(values), builders, alloc)
 }
 
-// isNull is bit i of nulls, words past whose end are 0.
-func isNull(nulls []uint64, i int) bool { return i>>6 < len(nulls) && nulls[i>>6]>>(i&63)&1 != 0 }
+// run is rows of a chunk with the same value, one after the other, as bits: those that are null apart.
+type run struct {
+	v          int64
+	rows, null uint64
+}
+
+// runs yields the runs of a column, with their chunks. Values often come in runs, so that most of what
+// is done with a value is done once for many rows.
+func runs(values []int64, nulls []uint64) iter.Seq2[int, run] {
+	return func(yield func(chunk int, r run) bool) {
+		var core processors.Turn
+		for start, chunk := 0, 0; start < len(values); start, chunk = start+chunkBits, chunk+1 {
+			part := values[start:min(start+chunkBits, len(values))]
+			absent := bitsFrom(nulls, start)
+			for i := 0; i < len(part); {
+				v, first := part[i], i
+				for i++; i < len(part) && part[i] == v; i++ {
+				}
+				rows := ^uint64(0) >> (64 - (i - first)) << first
+				if !yield(chunk, run{v, rows &^ absent, rows & absent}) {
+					return
+				}
+			}
+			core.Next()
+		}
+	}
+}
 
 // bitsFrom are 64 bits of words from bit i on; words past the end are 0.
 func bitsFrom(words []uint64, i int) (w uint64) {
@@ -168,15 +190,18 @@ func chooseEdges(values []int64, nulls []uint64, o options) edges {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	distinct := make(map[int64]struct{})
 	last, any := int64(0), false
-	eachValue(values, nulls, func(v int64) {
-		lo, hi = min(lo, v), max(hi, v)
-		// Neighbours are often equal, and a full set is not looked at.
-		if any && v == last || len(distinct) > o.equality {
-			return
+	for _, r := range runs(values, nulls) {
+		if r.rows == 0 {
+			continue
 		}
-		last, any = v, true
-		distinct[v] = struct{}{}
-	})
+		lo, hi = min(lo, r.v), max(hi, r.v)
+		// Neighbours are often equal, and a full set is not looked at.
+		if any && r.v == last || len(distinct) > o.equality {
+			continue
+		}
+		last, any = r.v, true
+		distinct[r.v] = struct{}{}
+	}
 	if !any {
 		return edges{}
 	}
@@ -201,30 +226,19 @@ func chooseEdges(values []int64, nulls []uint64, o options) edges {
 	return e
 }
 
-func eachValue(values []int64, nulls []uint64, f func(v int64)) {
-	var core processors.Turn
-	for i, v := range values {
-		if !isNull(nulls, i) {
-			f(v)
-		}
-		if i%chunkBits == 0 {
-			core.Next()
-		}
-	}
-}
-
 // sample returns values from all over the column, sorted. Its step is odd, lest it
 // keeps time with the data.
 func sample(values []int64, nulls []uint64) []int64 {
 	step := max(1, len(values)/sampleMax) | 1
 	var s []int64
-	at := 0
-	eachValue(values, nulls, func(v int64) {
-		if at%step == 0 {
-			s = append(s, v)
+	next := 0
+	for _, r := range runs(values, nulls) {
+		n := bits.OnesCount64(r.rows)
+		for ; next < n; next += step {
+			s = append(s, r.v)
 		}
-		at++
-	})
+		next -= n
+	}
 	sort.Slice(s, func(i, j int) bool { return s[i] < s[j] })
 	return s
 }

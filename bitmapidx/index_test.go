@@ -299,3 +299,6 @@ func TestWords(t *testing.T) {
 }
 
 func make64(rows int) []uint64 { return make([]uint64, (rows+63)/64) }
+
+// isNull is bit i of nulls, words past whose end are 0.
+func isNull(nulls []uint64, i int) bool { return i>>6 < len(nulls) && nulls[i>>6]>>(i&63)&1 != 0 }

@@ -1,6 +1,6 @@
 package bitmapidx
 
-import "pgaccel/internal/processors"
+import "math/bits"
 
 // Profile is what must be known about a column to say whether an index pays: a
 // segment's worth of it tells enough about all of it. It refers to the column.
@@ -23,14 +23,14 @@ func Profiled(values []int64, nulls []uint64) Profile {
 	distinct := make(map[int64]struct{})
 	var last int64
 	p.Nulls = len(values)
-	eachValue(values, nulls, func(v int64) {
-		p.Nulls--
-		if len(distinct) > 0 && v == last || len(distinct) == distinctMax {
-			return
+	for _, r := range runs(values, nulls) {
+		p.Nulls -= bits.OnesCount64(r.rows)
+		if r.rows == 0 || len(distinct) > 0 && r.v == last || len(distinct) == distinctMax {
+			continue
 		}
-		last = v
-		distinct[v] = struct{}{}
-	})
+		last = r.v
+		distinct[r.v] = struct{}{}
+	}
 	p.Distinct = len(distinct)
 	p.usual = p.shape(usual)
 	return p
@@ -50,23 +50,20 @@ func (p Profile) shape(o options) shape {
 	bins := make([]binMeter, len(e.upper)+1)
 	null := &bins[len(e.upper)]
 	chunks := chunksOf(p.Rows)
-	var core processors.Turn
-	for i, v := range p.values {
-		chunk := i / chunkBits
-		if i%chunkBits == 0 {
-			core.Next()
+	for chunk, r := range runs(p.values, p.nulls) {
+		if r.null != 0 {
+			null.add(chunk, bits.OnesCount64(r.null))
 		}
-		if isNull(p.nulls, i) {
-			null.add(chunk)
+		if r.rows == 0 {
 			continue
 		}
-		b := &bins[e.find(v)]
+		b := &bins[e.find(r.v)]
 		if b.atoms == 0 {
-			b.value = v
+			b.value = r.v
 			s.bins++
 		}
-		s.exact = s.exact && b.value == v
-		b.add(chunk)
+		s.exact = s.exact && b.value == r.v
+		b.add(chunk, bits.OnesCount64(r.rows))
 	}
 	for i := range bins {
 		if b := &bins[i]; b.atoms > 0 {
@@ -88,7 +85,8 @@ type binMeter struct {
 	value     int64 // its first
 }
 
-func (b *binMeter) add(chunk int) {
+// add adds so many rows of a chunk.
+func (b *binMeter) add(chunk, rows int) {
 	if b.next != chunk+1 {
 		b.afterOnes = chunk == b.next && b.rows == chunkBits
 		if chunk > b.next {
@@ -97,7 +95,7 @@ func (b *binMeter) add(chunk int) {
 		b.atoms++
 		b.next, b.rows = chunk+1, 0
 	}
-	if b.rows++; b.rows == chunkBits && b.afterOnes {
+	if b.rows += rows; b.rows == chunkBits && b.afterOnes {
 		b.atoms-- // it makes that fill longer
 	}
 }

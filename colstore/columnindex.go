@@ -124,7 +124,7 @@ const (
 	indexShare = 8
 	// indexPause is how long none is built after memory was short.
 	indexPause = 5 * time.Minute
-	// indexBudget is how long indexes are built before other work gets its turn.
+	// indexBudget is how long indexes of a relation are built before another one gets its turn.
 	indexBudget = 20 * time.Millisecond
 )
 
@@ -187,7 +187,7 @@ func (s *Store) room(bytes int64) bool {
 }
 
 // buildIndexes builds indexes for columns that queries use, for a short while, and
-// reports whether there is more to do. It is one goroutine's, as encodeFull is.
+// reports whether there is more to do. It is one goroutine's.
 func (r *Relation) buildIndexes() (more bool) {
 	if r.store.indexer.resting() {
 		return false

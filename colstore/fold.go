@@ -121,7 +121,8 @@ func (r *Relation) fold(ref Snapshot, pins []Snapshot) bool {
 }
 
 // behind is the work that nobody waits for: folding, encoding, merging. One goroutine
-// does it for all tables. It begins with the first change and ends with Close.
+// does it for all tables, and another one builds indexes, which may take minutes. They begin with the first change
+// and end with Close.
 type behind struct {
 	store *Store
 	every time.Duration
@@ -131,15 +132,16 @@ type behind struct {
 	running bool
 	closed  bool
 	bell    chan struct{}
+	index   chan struct{} // bell of who builds indexes
 	quit    chan struct{}
-	done    chan struct{}
+	done    sync.WaitGroup
 	round   sync.Mutex // one round at a time
 }
 
 func (b *behind) init(s *Store, o Options) {
 	b.store, b.manual = s, o.manual
 	b.every = max(s.history.lag/4, time.Millisecond)
-	b.bell, b.quit, b.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	b.bell, b.index, b.quit = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 }
 
 // wake says that there may be something to do.
@@ -153,7 +155,8 @@ func (b *behind) wake() {
 	defer b.mu.Unlock()
 	if !b.running && !b.closed && !b.manual {
 		b.running = true
-		go b.run()
+		b.done.Go(b.run)
+		b.done.Go(b.runIndexes)
 	}
 }
 
@@ -165,12 +168,11 @@ func (b *behind) stop() {
 	b.mu.Unlock()
 	if running {
 		close(b.quit)
-		<-b.done
+		b.done.Wait()
 	}
 }
 
 func (b *behind) run() {
-	defer close(b.done)
 	timer := time.NewTimer(b.every)
 	defer timer.Stop()
 	for {
@@ -187,6 +189,32 @@ func (b *behind) run() {
 			case <-timer.C:
 			}
 			pending = b.work()
+			b.wakeIndexes() // there may be new segments
+		}
+	}
+}
+
+// wakeIndexes says that there may be columns to be indexed.
+func (b *behind) wakeIndexes() {
+	select {
+	case b.index <- struct{}{}:
+	default: // it has been said
+	}
+}
+
+// runIndexes builds indexes, some of each relation in turns.
+func (b *behind) runIndexes() {
+	for {
+		select {
+		case <-b.quit:
+			return
+		case <-b.index:
+		}
+		for more := true; more && !b.quits(); {
+			more = false
+			for _, r := range b.store.relations() {
+				more = r.buildIndexes() || more
+			}
 		}
 	}
 }
@@ -216,7 +244,6 @@ func (b *behind) work() (pending bool) {
 		if !b.store.history.now().Before(r.retry) {
 			for (r.encodeFull() || r.mergeSparse()) && !b.quits() {
 			}
-			pending = r.buildIndexes() || pending
 		}
 		r.mu.Lock()
 		pending = pending || len(r.log) > 0
