@@ -2,17 +2,19 @@
 // selects are added up in shared memory, a block for each segment, and what is left of its live rows is
 // written as the live rows that a scan reads. Nothing else of what is decoded leaves the block.
 //
-// A clause is one term or several, of which one has to hold; all clauses have to. The atoms of neighbouring
-// bins lie one after the other. Each bin's stand for all chunks of the segment, so that a prefix sum over the
-// lengths, modulo the chunks, says where an atom belongs, whichever bin it is of.
+// A clause is one term or several, of which one has to hold; all clauses have to. Warps first look for the bins
+// of a term each, side by side, since that waits for memory several times; then the block adds up the terms one
+// after the other. The atoms of neighbouring bins lie one after the other. Each bin's stand for all chunks of the
+// segment, so that a prefix sum over the lengths, modulo the chunks, says where an atom belongs, whichever bin it is of.
 #pragma once
 #include "lanes.cuh"
 
-constexpr uint32_t NARROW_THREADS = 256;
+constexpr uint32_t NARROW_THREADS = 128;
 constexpr uint32_t NARROW_WORDS = 65536 / 32; // of a segment's rows
 constexpr uint32_t NARROW_OWN = NARROW_WORDS / NARROW_THREADS;
 constexpr uint32_t NARROW_TERMS = 32; // program.IndexTermsMax
 constexpr uint32_t NARROW_NONE = 32;  // no bit of SegmentHead.decided
+constexpr uint32_t NARROW_BINS = 128; // of an index: bitmapidx makes at most 65
 
 // program.Narrow has these two, too.
 struct NarrowTerm {
@@ -56,10 +58,19 @@ PGACCEL_INLINE uint32_t bin_start(const BitmapIndex &x, uint32_t b)
 	return b == 0 ? 0 : (uint32_t)__ldg(x.ends + b - 1);
 }
 
+// NarrowFound is the bins of a term.
+struct NarrowFound {
+	const uint64_t *ends, *atoms; // null: there is no index
+	uint32_t from, to;            // atoms of a range; of a set, none
+	uint32_t others;              // the rows are those that the atoms do not have
+	uint32_t exact;               // all rows of the bins pass
+};
+
 struct NarrowShared {
 	uint32_t rows[NARROW_WORDS];
 	uint32_t sums[NARROW_THREADS / 32];
-	uint32_t bins[NARROW_THREADS / 32]; // of a set: those that may have one of its values
+	NarrowFound found[NARROW_TERMS];
+	uint32_t bins[NARROW_TERMS][NARROW_BINS / 32]; // of a set: those that may have one of its values
 };
 
 // narrow_literal adds a chunk of 63 rows from row first on. Rows past the end are zeros.
@@ -94,7 +105,7 @@ PGACCEL_INLINE void narrow_part(NarrowShared &s, const uint64_t *atoms, uint32_t
 	uint32_t at = 0;
 	for (; from < to; from += NARROW_THREADS) { // uniform
 		const uint32_t i = from + threadIdx.x;
-		const uint64_t atom = i < to ? __ldcs(atoms + i) : 0;
+		const uint64_t atom = i < to ? __ldg(atoms + i) : 0;
 		const bool fill = (int64_t)atom < 0;
 		const uint32_t n = i >= to ? 0 : fill ? (uint32_t)atom : 1, upto = warp_scan(n, lane);
 		if (lane == 31)
@@ -119,36 +130,35 @@ PGACCEL_INLINE void narrow_part(NarrowShared &s, const uint64_t *atoms, uint32_t
 	}
 }
 
-// narrow_range adds the bins that may have a value of an interval. exact: all of their rows do. It returns
-// whether what was added is all other rows, since there are fewer atoms of these.
-PGACCEL_INLINE bool narrow_range(NarrowShared &s, const BitmapIndex &x, const NarrowTerm &term, uint32_t chunks, bool &exact)
+// narrow_find_range has a warp look for the bins that may have a value of an interval. Those outside of it are
+// taken instead where they have fewer atoms and the term is a clause of its own.
+PGACCEL_INLINE NarrowFound narrow_find_range(const BitmapIndex &x, const NarrowTerm &term, bool alone, uint32_t lane)
 {
+	NarrowFound f;
 	uint32_t from = 0, to = 0; // bins within the interval
-	for (uint32_t b = 0; b < x.bins; b += NARROW_THREADS) { // uniform
-		const uint32_t i = b + threadIdx.x;
-		from += (uint32_t)__syncthreads_count(i < x.bins && __ldg(x.lo + i) < term.lo);
-		to += (uint32_t)__syncthreads_count(i < x.bins && __ldg(x.hi + i) <= term.hi);
+	for (uint32_t b = 0; b < x.bins; b += 32) {
+		const uint32_t i = b + lane;
+		const bool is = i < x.bins;
+		const int64_t lo = is ? __ldg(x.lo + i) : 0, hi = is ? __ldg(x.hi + i) : 0;
+		from += __popc(__ballot_sync(PGACCEL_WARP, is && lo < term.lo));
+		to += __popc(__ballot_sync(PGACCEL_WARP, is && hi <= term.hi));
 	}
-	exact = true;
+	f.exact = 1;
 	if (from > to) { // within one bin
-		exact = false;
+		f.exact = 0;
 		from = to, to++;
 	} else {
 		if (from > 0 && __ldg(x.hi + from - 1) >= term.lo)
-			exact = false, from--;
+			f.exact = 0, from--;
 		if (to < x.bins && __ldg(x.lo + to) <= term.hi)
-			exact = false, to++;
+			f.exact = 0, to++;
 	}
-	if (from >= to)
-		return false;
-	const uint32_t start = bin_start(x, from), end = bin_start(x, to), all = (uint32_t)__ldg(x.ends + x.bins);
-	if (all - (end - start) < end - start) {
-		narrow_part(s, x.atoms, 0, start, chunks);
-		narrow_part(s, x.atoms, end, all, chunks);
-		return true;
-	}
-	narrow_part(s, x.atoms, start, end, chunks);
-	return false;
+	f.ends = x.ends + x.bins;
+	f.atoms = x.atoms;
+	f.from = from < to ? bin_start(x, from) : 0;
+	f.to = from < to ? bin_start(x, to) : 0;
+	f.others = alone && (uint32_t)__ldg(f.ends) - (f.to - f.from) < f.to - f.from;
+	return f;
 }
 
 // set_has reports whether a set, of values from lo on, may have one in [first, last], which it is asked for a
@@ -170,12 +180,13 @@ PGACCEL_INLINE bool set_has(const uint32_t *bits, uint64_t first, uint64_t last)
 	return false;
 }
 
-// narrow_set is narrow_range for a set of values.
-PGACCEL_INLINE bool narrow_set(NarrowShared &s, const BitmapIndex &x, const NarrowTerm &term, uint32_t chunks, bool &exact)
+// narrow_find_set is narrow_find_range for a set of values, whose bins are noted one by one.
+PGACCEL_INLINE NarrowFound narrow_find_set(const BitmapIndex &x, const NarrowTerm &term, uint32_t *bins, uint32_t lane)
 {
-	exact = true;
-	for (uint32_t b = 0; b < x.bins; b += NARROW_THREADS) { // uniform; as a rule once
-		const uint32_t i = b + threadIdx.x;
+	NarrowFound f;
+	f.exact = 1;
+	for (uint32_t b = 0; b < x.bins && b < NARROW_BINS; b += 32) {
+		const uint32_t i = b + lane;
 		bool some = false, many = false;
 		if (i < x.bins) {
 			const int64_t lo = __ldg(x.lo + i), hi = __ldg(x.hi + i);
@@ -185,24 +196,75 @@ PGACCEL_INLINE bool narrow_set(NarrowShared &s, const BitmapIndex &x, const Narr
 			}
 		}
 		const uint32_t selected = __ballot_sync(PGACCEL_WARP, some);
-		if ((threadIdx.x & 31) == 0)
-			s.bins[threadIdx.x >> 5] = selected;
-		if (__syncthreads_or(some && many) != 0)
-			exact = false;
-		const uint32_t n = x.bins - b < NARROW_THREADS ? x.bins - b : NARROW_THREADS;
-		for (uint32_t k = 0; k < n;) { // uniform: neighbours are added together
-			if (!shared_bit_of(s.bins, k)) {
-				k++;
-				continue;
-			}
-			const uint32_t first = k;
-			while (k < n && shared_bit_of(s.bins, k))
-				k++;
-			narrow_part(s, x.atoms, bin_start(x, b + first), bin_start(x, b + k), chunks);
-		}
-		__syncthreads();
+		if (lane == 0)
+			bins[b / 32] = selected;
+		if (__any_sync(PGACCEL_WARP, some && many))
+			f.exact = 0;
 	}
-	return false;
+	f.ends = x.ends;
+	f.atoms = x.atoms;
+	f.from = 0;
+	f.to = x.bins;
+	f.others = 0;
+	return f;
+}
+
+// prefetch_line has the line of 128 bytes that has p come to the first cache.
+PGACCEL_INLINE void prefetch_line(const void *p)
+{
+#ifndef PGACCEL_EMULATOR
+	asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
+#else
+	(void)p;
+#endif
+}
+
+// narrow_find looks for the bins of all terms, and has the atoms of ranges come closer.
+PGACCEL_INLINE void narrow_find(const NarrowParams &p, NarrowShared &s, uint32_t segment)
+{
+	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+	for (uint32_t t = warp; t < p.terms; t += NARROW_THREADS / 32) {
+		const NarrowTerm &term = p.term[t];
+		const uint64_t *words = term.indexes[segment];
+		NarrowFound f = {nullptr, nullptr, 0, 0, 0, 0};
+		if (words != nullptr) {
+			const BitmapIndex x = bitmap_index(words);
+			if (term.bits != nullptr) {
+				f = narrow_find_set(x, term, s.bins[t], lane);
+			} else {
+				f = narrow_find_range(x, term, term.more == 0 && (t == 0 || p.term[t - 1].more == 0), lane);
+				const uint64_t *line = x.atoms + (f.others ? 0 : f.from) + lane * 16;
+				if (line < x.atoms + f.to)
+					prefetch_line(line);
+			}
+		}
+		if (lane == 0)
+			s.found[t] = f;
+	}
+}
+
+// narrow_add adds the rows of a term's bins.
+PGACCEL_INLINE void narrow_add(NarrowShared &s, const NarrowFound &f, bool set, const uint32_t *bins, uint32_t chunks)
+{
+	if (!set && f.others != 0) {
+		narrow_part(s, f.atoms, 0, f.from, chunks);
+		narrow_part(s, f.atoms, f.to, (uint32_t)__ldg(f.ends), chunks);
+		return;
+	}
+	if (!set) {
+		narrow_part(s, f.atoms, f.from, f.to, chunks);
+		return;
+	}
+	for (uint32_t b = 0; b < f.to;) { // uniform: neighbours are added together
+		if (!shared_bit_of(bins, b)) {
+			b++;
+			continue;
+		}
+		const uint32_t start = b == 0 ? 0 : (uint32_t)__ldg(f.ends + b - 1);
+		while (b < f.to && shared_bit_of(bins, b))
+			b++;
+		narrow_part(s, f.atoms, start, (uint32_t)__ldg(f.ends + b - 1), chunks);
+	}
 }
 
 // narrow_rows narrows the live rows of a segment, of which a thread has every NARROW_THREADS-th word.
@@ -211,45 +273,41 @@ PGACCEL_INLINE void narrow_rows(const NarrowParams &p, NarrowShared &s)
 	const uint32_t segment = p.list != nullptr ? __ldg(p.list + blockIdx.x) : blockIdx.x;
 	const SegmentHead head = p.heads[segment];
 	const uint32_t rows = head.rows, chunks = (rows + 62) / 63;
-	uint32_t left[NARROW_OWN], clause[NARROW_OWN], decided = 0;
+	uint32_t left[NARROW_OWN], decided = 0;
 #pragma unroll
 	for (uint32_t k = 0; k < NARROW_OWN; k++) {
 		const uint32_t i = threadIdx.x + k * NARROW_THREADS, first = i * 32;
 		left[k] = first >= rows ? 0 : head.live != nullptr ? __ldg(head.live + i) : 0xffffffffu;
 		if (first < rows && rows - first < 32)
 			left[k] &= (1u << (rows - first)) - 1;
-		clause[k] = 0;
 		s.rows[i] = 0;
 	}
-	bool some = rows > 0;
+	narrow_find(p, s, segment);
 	__syncthreads();
+	bool some = rows > 0, any = false; // any: a term of the clause has no index, so that any row may pass
 	for (uint32_t t = 0; t < p.terms && some; t++) { // uniform
+		const NarrowFound f = s.found[t];
 		const NarrowTerm &term = p.term[t];
-		const uint64_t *words = term.indexes[segment];
-		bool others = true, exact = false; // no index: no row is added, and all others may pass
-		if (words != nullptr) {
-			const BitmapIndex x = bitmap_index(words);
-			others = term.bits != nullptr ? narrow_set(s, x, term, chunks, exact) : narrow_range(s, x, term, chunks, exact);
-		}
-		if (exact && term.decides != NARROW_NONE)
+		if (f.atoms != nullptr)
+			narrow_add(s, f, term.bits != nullptr, s.bins[t], chunks);
+		else
+			any = true;
+		if (f.atoms != nullptr && f.exact != 0 && term.decides != NARROW_NONE)
 			decided |= 1u << term.decides;
+		if (term.more != 0)
+			continue;
 		__syncthreads();
-		uint32_t any = 0;
+		const uint32_t flip = any || f.others != 0 ? 0xffffffffu : 0;
+		bool remains = false;
 #pragma unroll
 		for (uint32_t k = 0; k < NARROW_OWN; k++) {
 			uint32_t *word = s.rows + threadIdx.x + k * NARROW_THREADS;
-			clause[k] |= *word ^ (others ? 0xffffffffu : 0);
+			left[k] &= any ? flip : *word ^ flip;
 			*word = 0;
-			if (term.more == 0) {
-				left[k] &= clause[k];
-				clause[k] = 0;
-				any |= left[k];
-			}
+			remains = remains || left[k] != 0;
 		}
-		if (term.more == 0)
-			some = __syncthreads_or(any != 0) != 0;
-		else
-			__syncthreads();
+		any = false;
+		some = __syncthreads_or(remains) != 0;
 	}
 	uint32_t *bitmap = p.bitmaps + (uint64_t)blockIdx.x * NARROW_WORDS;
 #pragma unroll

@@ -187,8 +187,13 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	var r *program.Result
 	var stats gpu.Stats
 	var err error
+	opt := gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller}
 	a.x.aside(func() {
-		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, gpu.RunOptions{Wait: a.x.opt.DeviceWait, Caller: a.x.opt.DeviceCaller})
+		r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, opt)
+		if q.Indexed != nil && errors.Is(err, gpu.ErrCompiling) { // the kernel without may be there
+			q.Indexed = nil
+			r, stats, err = a.x.opt.Device.Run(a.x.ctx, q, opt)
+		}
 	})
 	if report := a.x.opt.Report; report != nil {
 		a.x.reporting.Lock()

@@ -27,14 +27,11 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	if !l.p.narrowable || use == IndexOff || q.TableID == 0 {
 		return func() {}
 	}
-	chosen := l.indexables()
-	if use != IndexForce {
-		chosen = l.cheaper(chosen)
-	}
+	chosen, clustered := l.cheaper(l.indexables(), use == IndexForce)
 	if len(chosen) == 0 {
 		return func() {}
 	}
-	x := &program.Indexed{}
+	x := &program.Indexed{Clustered: clustered}
 	var held []*heldIndexes
 	for _, c := range chosen {
 		for i, of := range c.any {
@@ -101,16 +98,22 @@ func (h *heldIndexes) release() {
 	}
 }
 
-// What scans and indexes cost a device, in bytes that it reads of columns meanwhile, of which an H200 reads
-// 3.4 TB/s: see bench/results.
+// What indexes cost a device, in bytes of columns that it reads in the same time. Of these an H200 reads 3.4 TB/s:
+// 1840 segments took 8 us and 5 to 11 us more for each term (bench/results).
 const (
-	atomCost   = 3 * 8    // of an atom
-	narrowCost = 32 << 20 // of one more launch
-	narrowRow  = 0.5      // of a row: its bit is written and read, and a block has 65,536
-	indexShare = 0.8      // of a scan's cost that indexes may have, at most
-	vectorRows = 1 << 10  // of which all of a column is read, or nothing
-	indexLooks = 8        // segments that are looked at
+	narrowRow  = 0.3     // of a row: its bit is written and read, and a block has 65,536 of them
+	termRow    = 0.3     // of a row of each term: bins are looked for
+	atomCost   = 4 * 8   // of an atom
+	indexShare = 0.8     // of a scan's cost that indexes may have, at most
+	vectorRows = 1 << 10 // of which all of a column is read, or nothing
+	indexLooks = 8       // segments that are looked at
+	// clusteredRows is how many rows of a vector that has some pass where a device had better read whole vectors
+	// of columns than row by row.
+	clusteredRows = 64
 )
+
+// narrowCost is that of one more launch. Tests have none.
+var narrowCost float64 = 16 << 20
 
 // looked is what is known of a step by some segments.
 type looked struct {
@@ -120,11 +123,12 @@ type looked struct {
 	exact bool
 }
 
-// cheaper chooses of some steps those of which a device asks the indexes; none where the scan is as cheap.
-func (l *lowering) cheaper(list []indexable) (chosen []indexable) {
+// cheaper chooses of some steps those of which a device asks the indexes: all where that is forced, none where
+// the scan is as cheap. clustered is program.Indexed.Clustered.
+func (l *lowering) cheaper(list []indexable, forced bool) (chosen []indexable, clustered bool) {
 	segments := l.p.tab.Segments
 	if len(list) == 0 || len(segments) == 0 {
-		return nil
+		return nil, false
 	}
 	known := make([]looked, len(list))
 	for k := range known {
@@ -142,37 +146,44 @@ func (l *lowering) cheaper(list []indexable) (chosen []indexable) {
 		}
 	}
 	if survived == 0 {
-		return nil
+		if forced {
+			return list, false
+		}
+		return nil, false
 	}
 	vectors := float64(rows) / vectorRows
 	scan, reach, passing, alive := 0.0, 1.0, 1.0, 1.0
 	gains := make([]float64, len(list))
 	for k := range known {
 		x := &known[k]
-		gains[k] = x.bytes*reach - atomCost*x.atoms
+		gains[k] = x.bytes*reach - atomCost*x.atoms - termRow*float64(rows)
 		scan += x.bytes * reach
 		passing *= list[k].s.share
 		reach = min(reach, x.alive/vectors, 1-math.Pow(1-passing, vectorRows))
-		if gains[k] > 0 {
+		if forced || gains[k] > 0 {
 			alive = min(alive, x.alive/vectors)
 		}
 	}
 	alive = min(alive, reach)
+	clustered = passing*vectorRows > clusteredRows*alive
+	if forced {
+		return list, clustered
+	}
 	cost := narrowCost/float64(apart) + narrowRow*float64(rows)
 	for k := range known {
 		x := &known[k]
 		if gains[k] > 0 {
 			chosen = append(chosen, list[k])
-			cost += atomCost * x.atoms
+			cost += atomCost*x.atoms + termRow*float64(rows)
 		}
 		if gains[k] <= 0 || !x.exact {
 			cost += x.bytes * alive
 		}
 	}
 	if cost > indexShare*scan {
-		return nil
+		return nil, false
 	}
-	return chosen
+	return chosen, clustered
 }
 
 // survives reports whether zone maps leave a segment, as far as ranges say.

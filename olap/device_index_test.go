@@ -3,7 +3,9 @@ package olap
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -69,6 +71,9 @@ func (d *plainDevice) noteIndexed(q *program.Query) {
 	if q.Indexed == nil {
 		return
 	}
+	for i := range q.Indexed.Columns {
+		d.askedIndexes = append(d.askedIndexes, q.Segments[0].Columns[q.Indexed.Columns[i].Column].ID)
+	}
 	for i := range q.Indexed.Terms {
 		switch q.Indexed.Terms[i].Kind {
 		case program.StepRange:
@@ -105,5 +110,97 @@ func TestIndexedOnEmulatedDevice(t *testing.T) {
 	indexedOnDevice(t, o, 902, queries)
 	if o.fallbacks[fallbackFault] > 0 || o.narrowed < queries/3 {
 		t.Errorf("the device failed %d times; %d segments were narrowed", o.fallbacks[fallbackFault], o.narrowed)
+	}
+}
+
+// TestIndexesChosen: by itself a query has a device ask indexes of columns whose rows are clustered, not of others.
+func TestIndexesChosen(t *testing.T) {
+	defer func(was float64) { narrowCost = was }(narrowCost)
+	narrowCost = 0
+	i8 := vector.TypeOf(vector.Int8)
+	meta := &catalog.Table{OID: 1, Schema: "public", Name: "readings", Columns: []catalog.Column{
+		{Name: "runs", Type: i8}, {Name: "noise", Type: i8}, {Name: "level", Type: i8, NotNull: true}}}
+	r := rand.New(rand.NewPCG(5, 5))
+	rows := make([][]vector.Datum, 20000)
+	for i := range rows {
+		rows[i] = []vector.Datum{vector.Int(vector.Int8, r.Int64N(1<<30)), vector.Int(vector.Int8, r.Int64N(1<<30)), vector.Int(vector.Int8, int64(i/700*13%40)<<22)}
+		if i > 0 && r.IntN(500) > 0 {
+			rows[i][0] = rows[i-1][0]
+		}
+	}
+	s := colstore.New(colstore.Options{SegmentRows: 4096, IndexAll: true})
+	t.Cleanup(s.Close) // after load's
+	table := load(t, s, meta, rows)
+	table.Retain()
+	s.Publish(s.NewRelation(table))
+	for range 3 {
+		for c := range meta.Columns {
+			table.Use(c)
+		}
+	}
+	has := func(col int) bool {
+		x := table.Segments[len(table.Segments)-1].Index(col)
+		if x != nil {
+			x.Release()
+		}
+		return x != nil
+	}
+	for deadline := time.Now().Add(time.Minute); !has(0) || !has(1) || !has(2); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no indexes are built")
+		}
+	}
+	within := func(col int, lo, hi int64) []plan.Expr {
+		column := plan.Column{Column: col, T: i8}
+		return []plan.Expr{&plan.Call{Op: plan.OpGe, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{column, plan.Const{Datum: vector.Int(vector.Int8, lo)}}},
+			&plan.Call{Op: plan.OpLe, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{column, plan.Const{Datum: vector.Int(vector.Int8, hi)}}}}
+	}
+	runs, noise, level := within(0, 1<<28, 1<<28+1<<26), within(1, 1<<28, 1<<29), within(2, 3<<22, 5<<22)
+	for _, c := range []struct {
+		name   string
+		filter []plan.Expr
+		asked  []int // columns
+	}{
+		{"runs", runs, []int{0}},
+		{"noise", noise, nil},
+		{"level", level, []int{2}},
+		{"runs and level", slices.Concat(runs, level), []int{0, 2}},
+		{"runs and noise", slices.Concat(noise, runs), []int{0}},
+		{"none", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := &plan.Star{Tables: []plan.Source{{Meta: meta}}, Grouped: true, Filter: c.filter,
+				Aggs: []plan.AggregateCall{{Func: plan.CountStar, T: i8}}, Output: []plan.Expr{plan.Agg{T: i8}}}
+			want := int64(0)
+			for _, row := range rows {
+				in := true
+				for _, e := range c.filter {
+					call := e.(*plan.Call)
+					v, k := row[call.Args[0].(plan.Column).Column].I, call.Args[1].(plan.Const).I
+					in = in && (call.Op == plan.OpGe && v >= k || call.Op == plan.OpLe && v <= k)
+				}
+				if in {
+					want++
+				}
+			}
+			d := newPlainDevice()
+			var report Report
+			got, err := Execute(t.Context(), q, Input{Tables: []*colstore.Table{table}}, Options{Device: d, DeviceWait: true, Report: &report})
+			if err != nil || report.Device == "" {
+				t.Fatal(err, report)
+			}
+			if n := got.Columns[0].Ints[0]; n != want {
+				t.Errorf("%d rows, want %d", n, want)
+			}
+			var asked []int
+			for k := range meta.Columns {
+				if slices.Contains(d.askedIndexes, table.Segments[0].Columns[k].ID) {
+					asked = append(asked, k)
+				}
+			}
+			if !slices.Equal(asked, c.asked) {
+				t.Errorf("indexes of columns %v are asked, want %v", asked, c.asked)
+			}
+		})
 	}
 }

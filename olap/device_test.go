@@ -42,6 +42,8 @@ type plainDevice struct {
 	risky                       int
 
 	indexed indexedOf
+	// askedIndexes are the columns whose indexes it was asked with, by their IDs in the first segment.
+	askedIndexes []uint64
 }
 
 func newPlainDevice() *plainDevice {

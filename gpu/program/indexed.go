@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"pgaccel/gpu/device"
 )
@@ -11,6 +12,13 @@ import (
 type Indexed struct {
 	Columns []IndexedColumn
 	Terms   []IndexTerm // at most IndexTermsMax
+	// Clustered says that rows which are left mostly have neighbours that are.
+	Clustered bool
+}
+
+// asks reports whether indexes are asked for a step, so that it mostly costs nothing.
+func (x *Indexed) asks(s *Step) bool {
+	return x != nil && slices.ContainsFunc(x.Terms, func(t IndexTerm) bool { return t.Kind == s.Kind && t.Index == s.Index && t.Kind != StepFilter })
 }
 
 // IndexedColumn is the indexes of a column's segments.
@@ -39,7 +47,7 @@ const IndexTermsMax = 32
 
 // The layout of what Narrow reads and leaves, as kernels/bitmaps.cuh has it.
 const (
-	narrowThreads = 256
+	narrowThreads = 128
 	narrowWords   = listMax / 32 // of a segment's rows
 	narrowNone    = 32           // no bit of SegmentHead.decided
 

@@ -46,7 +46,7 @@ PGACCEL_KERNEL(clear, ClearParams, p, 256, 4)
 	clear_region(p);
 }
 
-PGACCEL_KERNEL(narrow, NarrowParams, p, NARROW_THREADS, 4)
+PGACCEL_KERNEL(narrow, NarrowParams, p, NARROW_THREADS, 12)
 {
 	__shared__ NarrowShared shared;
 	narrow_rows(p, shared);

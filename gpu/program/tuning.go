@@ -147,7 +147,7 @@ func (c *chooser) quick(s *Step) (quick bool, bitmap int64, staged *bool) {
 // them, in their order: what they need of lookups comes from steps before them.
 func (c *chooser) order() {
 	p := c.q.Program
-	var first, quick, slow []int
+	var first, indexed, quick, slow []int
 	_, single := p.many()
 	for i := range single {
 		s := &p.Steps[i]
@@ -155,6 +155,8 @@ func (c *chooser) order() {
 		switch {
 		case s.Risky:
 			first = append(first, i)
+		case is && c.q.Indexed.asks(s):
+			indexed = append(indexed, i)
 		case is:
 			quick = append(quick, i)
 		default:
@@ -179,7 +181,7 @@ func (c *chooser) order() {
 	if chosen.search && len(quick) <= searchMax {
 		quick = c.search(quick, slow)
 	}
-	c.t.Order = slices.Concat(first, quick, slow)
+	c.t.Order = slices.Concat(first, indexed, quick, slow)
 	for i := single; i < len(p.Steps); i++ { // they see pairs
 		c.t.Order = append(c.t.Order, i)
 	}
@@ -269,7 +271,7 @@ func (c *chooser) split() {
 		}
 		quick, bitmap, staged := c.quick(s)
 		room := staged == nil || *staged || bitmap <= c.left
-		gather := share*gatherBits < c.bits([]int{c.g.stepNode(*s)})
+		gather := share*gatherBits < c.bits([]int{c.g.stepNode(*s)}) && !c.q.Indexed.asks(s)
 		if k > 0 && !s.Risky && (gather || !room && share < 0.9 || !quick && share < 0.5) {
 			c.t.Queue = true
 			return
@@ -282,6 +284,9 @@ func (c *chooser) split() {
 		}
 		share *= s.share()
 		c.t.Dense = k + 1
+	}
+	if x := c.q.Indexed; x != nil && x.Clustered {
+		return // where a few warps had all rows that are left, others would wait for these
 	}
 	roots, _ := c.q.Program.sinkNodes()
 	single := c.q.Sink.Kind == SinkGroups && c.q.Sink.Place == PlaceSingle
