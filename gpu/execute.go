@@ -65,6 +65,9 @@ func (j *job) execute(stream int) (*program.Result, error) {
 			p.b.Faults = query.shape.g.Head(query.q, &query.b)
 		}
 		regions = p.shape.g.Regions(regions, p.q, &p.b)
+		if p.narrows != nil {
+			regions = append(regions, program.Region{At: p.narrows.Alive, Bytes: 16})
+		}
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
 	b.commands = j.walked(b.commands)

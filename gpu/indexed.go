@@ -33,6 +33,9 @@ func (j *job) indexed(p *part) error {
 	if n.Bitmaps, err = j.alloc(program.NarrowBytes(len(p.list))); err != nil {
 		return err
 	}
+	if n.Alive, err = j.alloc(program.AliveBytes(len(p.list))); err != nil {
+		return err
+	}
 	p.narrows = n
 	return nil
 }
@@ -65,6 +68,9 @@ func (p *part) narrow(c []device.Command) []device.Command {
 	}
 	n.Heads, n.Bits = p.b.Heads, p.b.Bits
 	p.b.Heads = n.Narrowed
+	if len(p.q.Segments) <= program.AliveSegments {
+		p.b.Alive = n.Alive
+	}
 	most := 0
 	for _, img := range p.indexes {
 		most = max(most, img.items)

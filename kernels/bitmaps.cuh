@@ -29,6 +29,7 @@ struct NarrowParams {
 	const SegmentHead *heads;
 	SegmentHead *narrowed;
 	uint32_t *bitmaps; // NARROW_WORDS for each block
+	uint32_t *alive;   // how many vectors have rows that are left, and which: segment << 6 | vector
 	uint32_t terms, pad;
 	NarrowTerm term[NARROW_TERMS];
 };
@@ -310,12 +311,21 @@ PGACCEL_INLINE void narrow_rows(const NarrowParams &p, NarrowShared &s)
 		some = __syncthreads_or(remains) != 0;
 	}
 	uint32_t *bitmap = p.bitmaps + (uint64_t)blockIdx.x * NARROW_WORDS;
+	uint32_t vectors = 0; // bit k: the warp's k-th vector has rows
 #pragma unroll
 	for (uint32_t k = 0; k < NARROW_OWN && some; k++) {
 		const uint32_t i = threadIdx.x + k * NARROW_THREADS;
 		if (i * 32 < rows)
 			bitmap[i] = left[k];
+		vectors |= __any_sync(PGACCEL_WARP, left[k] != 0) ? 1u << k : 0;
 	}
+	const uint32_t lane = threadIdx.x & 31, own = vectors >> lane & 1;
+	uint32_t first = 0;
+	if (lane == 0 && vectors != 0)
+		first = atomicAdd(p.alive, (uint32_t)__popc(vectors));
+	first = __shfl_sync(PGACCEL_WARP, first, 0) + (uint32_t)__popc(vectors & ((1u << lane) - 1));
+	if (own != 0)
+		p.alive[1 + first] = segment << 6 | (lane * NARROW_THREADS + (threadIdx.x & ~31u)) >> 5;
 	if (threadIdx.x == 0) {
 		SegmentHead out;
 		out.live = bitmap;

@@ -120,6 +120,7 @@ type looked struct {
 	bytes float64 // of the column
 	atoms float64 // that a device reads of the indexes
 	alive float64 // vectors that have a row which the indexes leave, at most
+	rows  float64 // that these leave
 	exact bool
 }
 
@@ -153,6 +154,7 @@ func (l *lowering) cheaper(list []indexable, forced bool) (chosen []indexable, c
 	}
 	vectors := float64(rows) / vectorRows
 	scan, reach, passing, alive := 0.0, 1.0, 1.0, 1.0
+	together := math.Inf(1) // rows of a vector that has some
 	gains := make([]float64, len(list))
 	for k := range known {
 		x := &known[k]
@@ -162,10 +164,11 @@ func (l *lowering) cheaper(list []indexable, forced bool) (chosen []indexable, c
 		reach = min(reach, x.alive/vectors, 1-math.Pow(1-passing, vectorRows))
 		if forced || gains[k] > 0 {
 			alive = min(alive, x.alive/vectors)
+			together = min(together, x.rows/max(x.alive, 1))
 		}
 	}
 	alive = min(alive, reach)
-	clustered = passing*vectorRows > clusteredRows*alive
+	clustered = together > clusteredRows
 	if forced {
 		return list, clustered
 	}
@@ -202,7 +205,7 @@ func survives(seg *colstore.Segment, list []indexable) bool {
 // look adds what a segment says.
 func (x *looked) look(c *indexable, seg *colstore.Segment) {
 	vectors := float64(seg.Rows) / vectorRows
-	alive := 0.0
+	alive, rows := 0.0, 0.0
 	for i, of := range c.any {
 		z := &seg.Columns[of.n.col]
 		if !slices.ContainsFunc(c.any[:i], func(o interval) bool { return o.n == of.n }) {
@@ -212,7 +215,7 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 		x.exact = x.exact && len(c.any) == 1
 		index := seg.Index(of.n.col)
 		if index == nil {
-			alive = vectors
+			alive, rows = vectors, rows+float64(seg.Rows)*c.s.share
 			x.exact = false
 			continue
 		}
@@ -230,6 +233,7 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 		})
 		// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
 		alive += float64(chosen.Atoms) + float64(chosen.Rows)/vectorRows
+		rows += float64(chosen.Rows)
 		if others := index.Bytes()/8 - chosen.Atoms; c.step.Kind != program.StepBits && others < chosen.Atoms {
 			chosen.Atoms = others // these are read
 		}
@@ -237,6 +241,7 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 		index.Release()
 	}
 	x.alive += min(alive, vectors)
+	x.rows += min(rows, float64(seg.Rows))
 }
 
 // tableHas reports whether one of the values from lo to hi passes a table step; of many, that it does.

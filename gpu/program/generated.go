@@ -68,6 +68,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		}
 		return uint64(a.b.Scratch) + uint64(a.l.head)
 	})
+	g.param("const uint32_t *", "alive", func(a *arguments) uint64 { return uint64(a.b.Alive) })
 	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift >> a.ofUnit })
 	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
 	switch p.Sink.Kind {
@@ -184,6 +185,8 @@ type Buffers struct {
 	Outs    []device.Pointer // PackOuts of each lookup
 	Built   device.Pointer   // SinkBuild: BuiltBytes(q), which become the lookup
 	Scratch device.Pointer   // ScratchBytes, of any content: groups, list, result
+	// Alive is Narrowing.Alive where Heads are what Narrow leaves, of at most AliveSegments; 0: all vectors are looked at.
+	Alive device.Pointer
 	// Faults is the Head of another query that is to have a fault where this has one; Finish
 	// then has nothing to read. For a SinkBuild and the query that it is for. 0: none.
 	Faults device.Pointer
@@ -262,6 +265,17 @@ const unitMax, unitsLeast = 2, 6
 // stay the same.
 func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, b *Buffers, list []uint32, sms int) []device.Command {
 	l := g.layout(q)
+	launch := func(a *arguments, grid uint32) {
+		c = append(c,
+			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
+				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
+				Params: packParams(g.params, a)})
+	}
+	if b.Alive != 0 {
+		grid := uint32(sms * g.t.BlocksPerSM)
+		launch(&arguments{q: q, b: b, l: l, segments: len(list), ofBlock: 1, ofWarp: grid, all: true}, grid)
+		return c
+	}
 	for len(list) > 0 {
 		first := list[0] &^ (listMax - 1)
 		n := 0
@@ -295,10 +309,7 @@ func (g *Generated) ScanSegments(c []device.Command, q *Query, m device.Module, 
 			c = append(c, g.buildLaunch(m, &a))
 			continue
 		}
-		c = append(c,
-			device.Command{Op: device.OpLaunch, Module: m, Function: g.Scan,
-				Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{uint32(g.t.Threads), 1, 1}, Shared: uint32(l.shared),
-				Params: packParams(g.params, &a)})
+		launch(&a, grid)
 	}
 	return c
 }

@@ -77,7 +77,14 @@ type Narrowing struct {
 	Bits     []device.Pointer // by Query.Bits
 	Narrowed device.Pointer   // as Heads: those of the list's segments are written
 	Bitmaps  device.Pointer   // NarrowBytes
+	Alive    device.Pointer   // AliveBytes: how many vectors have rows that are left, 0 before, and which: segment << 6 | vector, in no order
 }
+
+// AliveSegments is the most segments of a query of which a scan takes Narrowing.Alive.
+const AliveSegments = listMax
+
+// AliveBytes is the size of Narrowing.Alive of so many segments.
+func AliveBytes(segments int) int64 { return 4 + int64(segments)*(listMax/VectorRows)*4 }
 
 // IndexPointerBytes is the size of an element of Narrowing.Indexes.
 const IndexPointerBytes = 8
@@ -89,7 +96,7 @@ func NarrowBytes(segments int) int64 { return int64(segments) * narrowWords * 4 
 // place of Heads. m is the module of TranscodeSource.
 func Narrow(m device.Module, q *Query, n int, at *Narrowing) device.Command {
 	x := q.Indexed
-	p := new(device.Params).Ptr(at.List).Ptr(at.Heads).Ptr(at.Narrowed).Ptr(at.Bitmaps).U32(uint32(len(x.Terms))).U32(0)
+	p := new(device.Params).Ptr(at.List).Ptr(at.Heads).Ptr(at.Narrowed).Ptr(at.Bitmaps).Ptr(at.Alive).U32(uint32(len(x.Terms))).U32(0)
 	for i := range x.Terms {
 		t := &x.Terms[i]
 		bits := device.Pointer(0)

@@ -88,7 +88,8 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 			list = append(list, uint32(i))
 		}
 	}
-	at := &Narrowing{List: d.upload(PackList(list)), Heads: d.upload(heads), Narrowed: d.alloc(int64(len(heads))), Bitmaps: d.alloc(NarrowBytes(len(list)))}
+	at := &Narrowing{List: d.upload(PackList(list)), Heads: d.upload(heads), Narrowed: d.alloc(int64(len(heads))), Bitmaps: d.alloc(NarrowBytes(len(list))),
+		Alive: d.upload(make([]byte, AliveBytes(len(list))))}
 	for _, c := range q.Indexed.Columns {
 		var pointers []byte
 		for i := range lengths {
@@ -102,6 +103,7 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 	}
 	d.run(Narrow(m, q, len(list), at))
 	narrowed := d.run(device.Command{Op: device.OpRead, Src: at.Narrowed, Bytes: uint64(len(heads))}).Data[0]
+	var alive []uint32
 	for _, i := range list {
 		rows := lengths[i]
 		left, steps := q.Indexed.narrow(q, int(i), rows, func(bits int, v int64) bool { return q.Bits[bits].Has(v) })
@@ -111,6 +113,9 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 			if left[row] && (live[i] == nil || live[i][row>>6]>>(row&63)&1 != 0) {
 				want[row>>6] |= 1 << (row & 63)
 				some = true
+				if v := i<<6 | uint32(row/VectorRows); len(alive) == 0 || alive[len(alive)-1] != v {
+					alive = append(alive, v)
+				}
 			}
 		}
 		head := narrowed[SegmentHeadBytes*i:]
@@ -133,6 +138,15 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 		if !slices.Equal(got, want) {
 			t.Fatalf("%d rows, terms %+v:\n%x, want\n%x", rows, q.Indexed.Terms, cut(got), cut(want))
 		}
+	}
+	data := d.run(device.Command{Op: device.OpRead, Src: at.Alive, Bytes: uint64(AliveBytes(len(list)))}).Data[0]
+	listed := make([]uint32, binary.LittleEndian.Uint32(data))
+	for i := range listed {
+		listed[i] = binary.LittleEndian.Uint32(data[4+4*i:])
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, alive) {
+		t.Fatalf("vectors %x are left, want %x", listed, alive)
 	}
 	return decided
 }

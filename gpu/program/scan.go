@@ -271,18 +271,25 @@ func (g *generator) scan() {
 	ofBlock := g.param("uint32_t", "of_block", func(a *arguments) uint64 { return uint64(a.ofBlock) })
 	ofWarp := g.param("uint32_t", "of_warp", func(a *arguments) uint64 { return uint64(a.ofWarp) })
 	ofUnit := g.param("uint32_t", "of_unit", func(a *arguments) uint64 { return uint64(a.ofUnit) })
+	// Of vectors that indexes leave there is a list: each is a unit.
+	g.line("const uint32_t units = p.alive != nullptr ? __ldg(p.alive) : p.units;")
 	g.line("for (uint32_t unit = blockIdx.x * %s + warp * %s;; unit += gridDim.x * %d) {", ofBlock, ofWarp, g.t.Threads/32)
-	g.line("const bool last = unit >= p.units;")
+	g.line("const bool last = unit >= units;")
 	if !queue {
 		g.line("if (last)")
 		g.line("\tbreak;")
 	}
 	g.line("const uint32_t start = unit << %s, place = last ? 0 : start >> p.shift;", ofUnit)
-	g.line("const uint32_t segment = p.list != nullptr ? __ldg(p.list + place) : place;")
+	g.line("uint32_t segment = p.list != nullptr ? __ldg(p.list + place) : place;")
+	g.line("uint32_t vector = start & ((1u << p.shift) - 1);")
+	g.line("if (p.alive != nullptr && !last) {")
+	g.line("const uint32_t at = __ldg(p.alive + 1 + unit);")
+	g.line("segment = at >> 6;")
+	g.line("vector = at & 63;")
+	g.line("}")
 	g.line("const SegmentHead head = p.heads[segment];")
 	g.line("const uint32_t rows = head.rows;")
 	d.enter(d.columns())
-	g.line("uint32_t vector = start & ((1u << p.shift) - 1);")
 	g.line("for (const uint32_t end = last ? vector + 1 : vector + (1u << %s); vector < end; vector++) {", ofUnit)
 	g.line("uint32_t m = 0; // bit i is row i*32 + lane of the vector")
 	if queue {
