@@ -66,7 +66,7 @@ func (p *part) narrow(c []device.Command) []device.Command {
 	if n == nil || len(p.streams) > 0 {
 		return c
 	}
-	n.Heads, n.Bits = p.b.Heads, p.b.Bits
+	n.Heads, n.Bits, n.Sets = p.b.Heads, p.b.Bits, p.b.Sets
 	p.b.Heads = n.Narrowed
 	if len(p.q.Segments) <= program.AliveSegments {
 		p.b.Alive = n.Alive

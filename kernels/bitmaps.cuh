@@ -14,13 +14,15 @@ constexpr uint32_t NARROW_WORDS = 65536 / 32; // of a segment's rows
 constexpr uint32_t NARROW_OWN = NARROW_WORDS / NARROW_THREADS;
 constexpr uint32_t NARROW_TERMS = 32; // program.IndexTermsMax
 constexpr uint32_t NARROW_NONE = 32;  // no bit of SegmentHead.decided
+constexpr uint32_t NARROW_RANGE = 0, NARROW_BITS = 1, NARROW_LIST = 2;
 constexpr uint32_t NARROW_BINS = 128; // of an index: bitmapidx makes at most 65
 
 // program.Narrow has these two, too.
 struct NarrowTerm {
 	const uint64_t *const *indexes; // of the segments; null: it has none
-	const uint32_t *bits;           // the set of values from lo on; null: [lo, hi] is what is asked for
-	int64_t lo, hi;
+	const void *values;             // NARROW_BITS: the set of values from lo on; NARROW_LIST: values, ascending
+	int64_t lo, hi;                 // outside of which no value is asked for
+	uint32_t kind, count;           // NARROW_RANGE ...; how many values a list has
 	uint32_t decides; // the bit of SegmentHead.decided that is set where all rows that are left pass
 	uint32_t more;    // the next term is of the same clause
 };
@@ -181,6 +183,20 @@ PGACCEL_INLINE bool set_has(const uint32_t *bits, uint64_t first, uint64_t last)
 	return false;
 }
 
+// list_has reports whether one of n values, ascending, is in [first, last].
+PGACCEL_INLINE bool list_has(const int64_t *values, uint32_t n, int64_t first, int64_t last)
+{
+	uint32_t from = 0, to = n; // of the first that is not less
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (__ldg(values + middle) < first)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < n && __ldg(values + from) <= last;
+}
+
 // narrow_find_set is narrow_find_range for a set of values, whose bins are noted one by one.
 PGACCEL_INLINE NarrowFound narrow_find_set(const BitmapIndex &x, const NarrowTerm &term, uint32_t *bins, uint32_t lane)
 {
@@ -193,7 +209,7 @@ PGACCEL_INLINE NarrowFound narrow_find_set(const BitmapIndex &x, const NarrowTer
 			const int64_t lo = __ldg(x.lo + i), hi = __ldg(x.hi + i);
 			if (lo <= term.hi && hi >= term.lo) {
 				many = lo < hi;
-				some = set_has(term.bits, (uint64_t)(lo > term.lo ? lo : term.lo) - (uint64_t)term.lo, (uint64_t)(hi < term.hi ? hi : term.hi) - (uint64_t)term.lo);
+				some = term.kind == NARROW_LIST ? list_has((const int64_t *)term.values, term.count, lo, hi) : set_has((const uint32_t *)term.values, (uint64_t)(lo > term.lo ? lo : term.lo) - (uint64_t)term.lo, (uint64_t)(hi < term.hi ? hi : term.hi) - (uint64_t)term.lo);
 			}
 		}
 		const uint32_t selected = __ballot_sync(PGACCEL_WARP, some);
@@ -230,7 +246,7 @@ PGACCEL_INLINE void narrow_find(const NarrowParams &p, NarrowShared &s, uint32_t
 		NarrowFound f = {nullptr, nullptr, 0, 0, 0, 0};
 		if (words != nullptr) {
 			const BitmapIndex x = bitmap_index(words);
-			if (term.bits != nullptr) {
+			if (term.kind != NARROW_RANGE) {
 				f = narrow_find_set(x, term, s.bins[t], lane);
 			} else {
 				f = narrow_find_range(x, term, term.more == 0 && (t == 0 || p.term[t - 1].more == 0), lane);
@@ -290,7 +306,7 @@ PGACCEL_INLINE void narrow_rows(const NarrowParams &p, NarrowShared &s)
 		const NarrowFound f = s.found[t];
 		const NarrowTerm &term = p.term[t];
 		if (f.atoms != nullptr)
-			narrow_add(s, f, term.bits != nullptr, s.bins[t], chunks);
+			narrow_add(s, f, term.kind != NARROW_RANGE, s.bins[t], chunks);
 		else
 			any = true;
 		if (f.atoms != nullptr && f.exact != 0 && term.decides != NARROW_NONE)

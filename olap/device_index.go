@@ -41,8 +41,12 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 				at, held = len(held), append(held, h)
 				x.Columns = append(x.Columns, program.IndexedColumn{Column: c.columns[i], Version: l.p.tab.IndexVersion(h.col), Of: h.of})
 			}
-			x.Terms = append(x.Terms, program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index,
-				Range: program.Range{Lo: of.lo, Hi: of.hi}, Or: i < len(c.any)-1})
+			term := program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index, In: of.set != nil,
+				Range: program.Range{Lo: of.lo, Hi: of.hi}, Or: i < len(c.any)-1}
+			if term.In {
+				term.Index = q.Nodes[c.step.Node].Index
+			}
+			x.Terms = append(x.Terms, term)
 		}
 	}
 	q.Indexed = x
@@ -220,11 +224,11 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 			continue
 		}
 		chosen := index.Select(func(least, most int64) bool {
-			if most < of.lo || of.hi < least {
+			if !of.has(least, most) {
 				return false
 			}
 			if c.step.Kind != program.StepBits {
-				x.exact = x.exact && of.lo <= least && most <= of.hi
+				x.exact = x.exact && of.set == nil && of.lo <= least && most <= of.hi
 				return true
 			}
 			some := c.s.tableHas(max(of.lo, least), min(of.hi, most))
@@ -234,7 +238,7 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 		// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
 		alive += float64(chosen.Atoms) + float64(chosen.Rows)/vectorRows
 		rows += float64(chosen.Rows)
-		if others := index.Bytes()/8 - chosen.Atoms; c.step.Kind != program.StepBits && others < chosen.Atoms {
+		if others := index.Bytes()/8 - chosen.Atoms; c.step.Kind != program.StepBits && of.set == nil && others < chosen.Atoms {
 			chosen.Atoms = others // these are read
 		}
 		x.atoms += float64(chosen.Atoms)

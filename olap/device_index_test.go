@@ -54,6 +54,13 @@ func (w *world) indexedCondition() plan.Expr {
 		return compare([]plan.Op{plan.OpEq, plan.OpLe, plan.OpGe, plan.OpLt, plan.OpGt, plan.OpNe}[w.r.IntN(6)])
 	}
 	or := &plan.Call{Op: plan.OpOr, T: vector.TypeOf(vector.Bool)}
+	if w.r.IntN(3) == 0 {
+		in := &plan.Call{Op: plan.OpIn, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{col}}
+		for range 6 + w.r.IntN(6) {
+			in.Args = append(in.Args, datum())
+		}
+		return in
+	}
 	other := w.r.IntN(2) == 0
 	for range 2 + w.r.IntN(4) {
 		if other {
@@ -65,7 +72,7 @@ func (w *world) indexedCondition() plan.Expr {
 }
 
 // indexedOf counts the queries that came with terms of indexes, of each kind of step.
-type indexedOf struct{ ranges, sets, any int }
+type indexedOf struct{ ranges, sets, any, lists int }
 
 func (d *plainDevice) noteIndexed(q *program.Query) {
 	if q.Indexed == nil {
@@ -81,7 +88,11 @@ func (d *plainDevice) noteIndexed(q *program.Query) {
 		case program.StepBits:
 			d.indexed.sets++
 		case program.StepFilter:
-			d.indexed.any++
+			if q.Indexed.Terms[i].In {
+				d.indexed.lists++
+			} else {
+				d.indexed.any++
+			}
 		}
 	}
 }
@@ -94,7 +105,7 @@ func TestIndexedOnPlainDevice(t *testing.T) {
 		queries = 50
 	}
 	indexedOnDevice(t, o, 500, queries)
-	if x := o.device.indexed; x.ranges < queries/3 || x.sets == 0 || x.any == 0 {
+	if x := o.device.indexed; x.ranges < queries/3 || x.sets == 0 || x.any == 0 || x.lists == 0 {
 		t.Errorf("%d queries: %+v", o.used, x)
 	}
 }
@@ -121,14 +132,14 @@ func TestIndexesChosen(t *testing.T) {
 	meta := &catalog.Table{OID: 1, Schema: "public", Name: "readings", Columns: []catalog.Column{
 		{Name: "runs", Type: i8}, {Name: "noise", Type: i8}, {Name: "level", Type: i8, NotNull: true}}}
 	r := rand.New(rand.NewPCG(5, 5))
-	rows := make([][]vector.Datum, 20000)
+	rows := make([][]vector.Datum, 150000)
 	for i := range rows {
 		rows[i] = []vector.Datum{vector.Int(vector.Int8, r.Int64N(1<<30)), vector.Int(vector.Int8, r.Int64N(1<<30)), vector.Int(vector.Int8, int64(i/700*13%40)<<22)}
 		if i > 0 && r.IntN(500) > 0 {
 			rows[i][0] = rows[i-1][0]
 		}
 	}
-	s := colstore.New(colstore.Options{SegmentRows: 4096, IndexAll: true})
+	s := colstore.New(colstore.Options{SegmentRows: 65536, IndexAll: true})
 	t.Cleanup(s.Close) // after load's
 	table := load(t, s, meta, rows)
 	table.Retain()
@@ -155,6 +166,13 @@ func TestIndexesChosen(t *testing.T) {
 		return []plan.Expr{&plan.Call{Op: plan.OpGe, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{column, plan.Const{Datum: vector.Int(vector.Int8, lo)}}},
 			&plan.Call{Op: plan.OpLe, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{column, plan.Const{Datum: vector.Int(vector.Int8, hi)}}}}
 	}
+	in := func(col int, values ...int64) []plan.Expr {
+		e := &plan.Call{Op: plan.OpIn, T: vector.TypeOf(vector.Bool), Args: []plan.Expr{plan.Column{Column: col, T: i8}}}
+		for _, v := range values {
+			e.Args = append(e.Args, plan.Const{Datum: vector.Int(vector.Int8, v)})
+		}
+		return []plan.Expr{e}
+	}
 	runs, noise, level := within(0, 1<<28, 1<<28+1<<26), within(1, 1<<28, 1<<29), within(2, 3<<22, 5<<22)
 	for _, c := range []struct {
 		name   string
@@ -166,6 +184,7 @@ func TestIndexesChosen(t *testing.T) {
 		{"level", level, []int{2}},
 		{"runs and level", slices.Concat(runs, level), []int{0, 2}},
 		{"runs and noise", slices.Concat(noise, runs), []int{0}},
+		{"list", in(0, rows[3][0].I, rows[5000][0].I, rows[9000][0].I, 1, 2, 3, rows[19000][0].I, 5), []int{0}},
 		{"none", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,14 +195,20 @@ func TestIndexesChosen(t *testing.T) {
 				in := true
 				for _, e := range c.filter {
 					call := e.(*plan.Call)
-					v, k := row[call.Args[0].(plan.Column).Column].I, call.Args[1].(plan.Const).I
-					in = in && (call.Op == plan.OpGe && v >= k || call.Op == plan.OpLe && v <= k)
+					v := row[call.Args[0].(plan.Column).Column].I
+					in = in && slices.ContainsFunc(call.Args[1:], func(e plan.Expr) bool {
+						k := e.(plan.Const).I
+						return call.Op == plan.OpGe && v >= k || call.Op == plan.OpLe && v <= k || call.Op == plan.OpIn && v == k
+					})
 				}
 				if in {
 					want++
 				}
 			}
 			d := newPlainDevice()
+			if want == 0 || want == int64(len(rows)) != (c.filter == nil) {
+				t.Fatalf("%d of %d rows", want, len(rows))
+			}
 			var report Report
 			got, err := Execute(t.Context(), q, Input{Tables: []*colstore.Table{table}}, Options{Device: d, DeviceWait: true, Report: &report})
 			if err != nil || report.Device == "" {

@@ -2,6 +2,7 @@ package olap
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"pgaccel/bitmapidx"
@@ -69,6 +70,16 @@ func (p *pipeline) noteUses() {
 type interval struct {
 	n      *node
 	lo, hi int64
+	set    []int64 // the values, ascending; nil: all from lo to hi
+}
+
+// has reports whether a value from least to most is among those of an interval, or may be.
+func (r *interval) has(least, most int64) bool {
+	if r.set != nil {
+		at, _ := slices.BinarySearch(r.set, least)
+		return at < len(r.set) && r.set[at] <= most
+	}
+	return r.lo <= most && least <= r.hi
 }
 
 // intervals are those of which a row has to be in one to pass the step; none where that cannot be said. Where there
@@ -76,9 +87,12 @@ type interval struct {
 func (s *step) intervals() []interval {
 	if s.byValue() {
 		if s.kind == program.StepRange {
-			return []interval{{s.n, s.lo, s.hi}}
+			return []interval{{n: s.n, lo: s.lo, hi: s.hi}}
 		}
-		return []interval{{s.n, s.n.lo, s.n.lo + int64(len(s.table)) - 1}}
+		return []interval{{n: s.n, lo: s.n.lo, hi: s.n.lo + int64(len(s.table)) - 1}}
+	}
+	if s.kind == program.StepFilter && s.n.set != nil && s.n.args[0].kind == nodeColumn {
+		return []interval{{n: s.n.args[0], lo: s.n.set[0], hi: s.n.set[len(s.n.set)-1], set: s.n.set}}
 	}
 	if s.kind != program.StepFilter || s.n.kind != nodeOr {
 		return nil
@@ -105,7 +119,7 @@ func intervalOf(n *node) (r interval, ok bool) {
 		if column.kind != nodeColumn || k.kind != nodeConst || k.nullable || column.dict != nil && op != plan.OpEq {
 			return r, false
 		}
-		r = interval{column, math.MinInt64, math.MaxInt64}
+		r = interval{n: column, lo: math.MinInt64, hi: math.MaxInt64}
 		switch op {
 		case plan.OpEq:
 			r.lo, r.hi = k.k, k.k
@@ -131,9 +145,9 @@ func intervalOf(n *node) (r interval, ok bool) {
 			}
 		}
 		if first < 0 {
-			return interval{column, 1, 0}, true
+			return interval{n: column, lo: 1, hi: 0}, true
 		}
-		return interval{column, t.Lo + int64(first), t.Lo + int64(last)}, true
+		return interval{n: column, lo: t.Lo + int64(first), hi: t.Lo + int64(last)}, true
 	case nodeAnd:
 		for i, a := range n.args {
 			x, ok := intervalOf(a)

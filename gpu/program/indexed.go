@@ -34,10 +34,11 @@ type IndexedColumn struct {
 // IndexTerm is a condition on a column, or a part of one.
 type IndexTerm struct {
 	Column int // of Indexed.Columns
-	// Kind and Index name the step that asks for it, StepRange or StepBits of that column; of a
-	// StepFilter, which asks for more, the condition is Range.
+	// Kind and Index name the step that asks for it, StepRange or StepBits of that column. A StepFilter asks for more,
+	// or for one of the values of Query.Sets[Index], where In is set, else Range is the condition.
 	Kind  StepKind
 	Index int
+	In    bool
 	Range Range
 	Or    bool // this condition or the next one: one of both has to hold
 }
@@ -50,6 +51,10 @@ const (
 	narrowThreads = 128
 	narrowWords   = listMax / 32 // of a segment's rows
 	narrowNone    = 32           // no bit of SegmentHead.decided
+
+	narrowRange = 0 // the kinds of terms
+	narrowBits  = 1
+	narrowList  = 2
 
 	atomFill = 1 << 63
 	atomOnes = 1 << 62
@@ -75,6 +80,7 @@ type Narrowing struct {
 	Heads    device.Pointer   // of all segments
 	Indexes  []device.Pointer // by Indexed.Columns: of all segments the pointer to their words, 0 for none
 	Bits     []device.Pointer // by Query.Bits
+	Sets     []device.Pointer // by Query.Sets
 	Narrowed device.Pointer   // as Heads: those of the list's segments are written
 	Bitmaps  device.Pointer   // NarrowBytes
 	Alive    device.Pointer   // AliveBytes: how many vectors have rows that are left, 0 before, and which: segment << 6 | vector, in no order
@@ -99,9 +105,11 @@ func Narrow(m device.Module, q *Query, n int, at *Narrowing) device.Command {
 	p := new(device.Params).Ptr(at.List).Ptr(at.Heads).Ptr(at.Narrowed).Ptr(at.Bitmaps).Ptr(at.Alive).U32(uint32(len(x.Terms))).U32(0)
 	for i := range x.Terms {
 		t := &x.Terms[i]
-		bits := device.Pointer(0)
+		kind, values, count := narrowRange, device.Pointer(0), 0
 		if t.Kind == StepBits {
-			bits = at.Bits[t.Index]
+			kind, values = narrowBits, at.Bits[t.Index]
+		} else if t.In {
+			kind, values, count = narrowList, at.Sets[t.Index], len(q.Sets[t.Index])
 		}
 		decides, alone := decidedBit(t.Kind, t.Index)
 		if t.Or || i > 0 && x.Terms[i-1].Or || !alone {
@@ -112,10 +120,10 @@ func Narrow(m device.Module, q *Query, n int, at *Narrowing) device.Command {
 			more = 1
 		}
 		lo, hi := t.interval(q)
-		p.Ptr(at.Indexes[t.Column]).Ptr(bits).I64(lo).I64(hi).U32(decides).U32(more)
+		p.Ptr(at.Indexes[t.Column]).Ptr(values).I64(lo).I64(hi).U32(uint32(kind)).U32(uint32(count)).U32(decides).U32(more)
 	}
 	for range IndexTermsMax - len(x.Terms) {
-		p.U64(0).U64(0).U64(0).U64(0).U64(0)
+		p.U64(0).U64(0).U64(0).U64(0).U64(0).U64(0)
 	}
 	return device.Command{Op: device.OpLaunch, Module: m, Function: "narrow",
 		Grid: [3]uint32{uint32(n), 1, 1}, Block: [3]uint32{narrowThreads, 1, 1}, Params: p.Bytes()}
@@ -128,6 +136,12 @@ func (t *IndexTerm) interval(q *Query) (lo, hi int64) {
 		return q.Ranges[t.Index].Lo, q.Ranges[t.Index].Hi
 	case StepBits:
 		return spanOf(q.Bits[t.Index].Lo, q.Bits[t.Index].Size)
+	case StepFilter:
+		if set := q.Sets; t.In && len(set[t.Index]) == 0 {
+			return 1, 0
+		} else if t.In {
+			return set[t.Index][0], set[t.Index][len(set[t.Index])-1]
+		}
 	}
 	return t.Range.Lo, t.Range.Hi
 }
@@ -189,6 +203,10 @@ func (t *IndexTerm) add(q *Query, words []uint64, clause []bool, holds func(bits
 		atoms := words[2+3*bins+from : 2+3*bins+end]
 		from = end
 		some := most >= lo && hi >= least
+		if t.In && some {
+			at, _ := slices.BinarySearch(q.Sets[t.Index], least)
+			some = at < len(q.Sets[t.Index]) && q.Sets[t.Index][at] <= most
+		}
 		if t.Kind == StepBits && some {
 			some = false
 			for v := max(lo, least); v <= min(hi, most) && !some; v++ {

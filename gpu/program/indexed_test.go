@@ -42,6 +42,14 @@ func randomIndexed(r *rand.Rand, lengths []int) (q *Query) {
 		switch t.Kind {
 		case StepRange:
 			t.Index, q.Ranges = len(q.Ranges), append(q.Ranges, t.Range)
+		case StepFilter:
+			if t.In = r.IntN(2) == 0; t.In {
+				set := []int64{lo}
+				for range r.IntN(20) {
+					set = append(set, set[len(set)-1]+1+r.Int64N(10))
+				}
+				t.Index, q.Sets = len(q.Sets), append(q.Sets, set)
+			}
 		case StepBits:
 			b := Bits{}
 			b.Lo, b.Size, b.Bits = lo, 1+r.Int64N(60), []uint64{r.Uint64() & r.Uint64()}
@@ -100,6 +108,9 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 	}
 	for i := range q.Bits {
 		at.Bits = append(at.Bits, d.upload(PackBits(&q.Bits[i])))
+	}
+	for i := range q.Sets {
+		at.Sets = append(at.Sets, d.upload(PackSet(q.Sets[i])))
 	}
 	d.run(Narrow(m, q, len(list), at))
 	narrowed := d.run(device.Command{Op: device.OpRead, Src: at.Narrowed, Bytes: uint64(len(heads))}).Data[0]
