@@ -21,16 +21,22 @@ type binBuilder struct {
 	chunk  int    // the chunk of word
 	word   uint64 // its rows so far
 	rows   int
+	tiles  int // that have rows
+	next   int // after the last of them
 	lo, hi int64
 }
 
-// add adds rows of a chunk.
+// add adds rows of a chunk, some.
 func (b *binBuilder) add(chunk int, rows uint64) {
 	if chunk != b.chunk {
 		b.moveTo(chunk)
 	}
 	b.word |= rows
 	b.rows += bits.OnesCount64(rows)
+	first := (chunk*chunkBits + bits.TrailingZeros64(rows)) / tileRows
+	end := (chunk*chunkBits+bits.Len64(rows)-1)/tileRows + 1
+	b.tiles += end - max(first, b.next)
+	b.next = end
 }
 
 // moveTo writes the chunks before the given one.

@@ -23,6 +23,7 @@ type Index struct {
 type bin struct {
 	lo, hi int64 // the least and the greatest value that is in the bin
 	rows   int
+	tiles  int // that have some of these
 	atoms  []uint64
 }
 
@@ -148,7 +149,7 @@ func layOut(rows int, builders []binBuilder, alloc Alloc) *Index {
 		}
 		k := len(x.bins)
 		los[k], his[k], ends[k] = uint64(b.lo), uint64(b.hi), uint64(x.atoms)
-		x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, atoms})
+		x.bins = append(x.bins, bin{b.lo, b.hi, b.rows, b.tiles, atoms})
 	}
 	ends[bins] = uint64(x.atoms)
 	return x

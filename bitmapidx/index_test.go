@@ -291,6 +291,17 @@ func TestWords(t *testing.T) {
 					}
 				}
 			}
+			for i := range x.bins {
+				tiles := map[int]bool{}
+				for row, v := range values {
+					if !isNull(nulls, row) && x.bins[i].lo <= v && v <= x.bins[i].hi {
+						tiles[row/tileRows] = true
+					}
+				}
+				if len(tiles) != x.bins[i].tiles {
+					t.Errorf("%s, %d rows: bin %d has rows of %d tiles, want %d", name, n, i, x.bins[i].tiles, len(tiles))
+				}
+			}
 			if int(from) != x.atoms {
 				t.Errorf("%s, %d rows: %d of %d atoms belong to a bin", name, n, from, x.atoms)
 			}

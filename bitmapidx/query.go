@@ -146,9 +146,9 @@ func (c Cost) Nanoseconds() float64 {
 }
 
 // candidates adds those of a bin.
-func (c *Cost) candidates(rows, atoms, ofRows int) {
+func (c *Cost) candidates(rows, tiles, ofRows int) {
 	c.Candidates += rows
-	c.Tiles = min(c.Tiles+1+rows/tileRows+atoms, (ofRows+tileRows-1)/tileRows)
+	c.Tiles = min(c.Tiles+tiles, (ofRows+tileRows-1)/tileRows)
 }
 
 // BeatsScan reports whether the index is cheaper than filtering the packed column of
@@ -160,7 +160,7 @@ func (x *Index) Cost(lo, hi int64) Cost {
 	s := x.span(lo, hi)
 	var c Cost
 	add := func(b *bin) {
-		c.candidates(b.rows, len(b.atoms), x.rows)
+		c.candidates(b.rows, b.tiles, x.rows)
 		c.Words += len(b.atoms)
 	}
 	if s.low {
@@ -188,7 +188,10 @@ func (x *Index) Bounds() (lo, hi int64, ok bool) {
 }
 
 // Selection is what there is of some bins.
-type Selection struct{ Atoms, Rows int }
+type Selection struct {
+	Atoms, Rows int
+	Tiles       int // of 1,024 rows that have some of these, at most
+}
 
 // Select counts what is read of bins that are chosen by the least and the greatest of their values.
 func (x *Index) Select(chosen func(lo, hi int64) bool) (s Selection) {
@@ -196,6 +199,7 @@ func (x *Index) Select(chosen func(lo, hi int64) bool) (s Selection) {
 		if b := &x.bins[i]; chosen(b.lo, b.hi) {
 			s.Atoms += len(b.atoms)
 			s.Rows += b.rows
+			s.Tiles += b.tiles
 		}
 	}
 	return s

@@ -123,7 +123,8 @@ func (p Profile) Worth(columnBytes int) bool {
 	c := Cost{Words: s.atoms/2 + chunksOf(p.Rows)}
 	if !s.exact {
 		for range 2 {
-			c.candidates((p.Rows-p.Nulls)/s.bins, s.atoms/s.bins, p.Rows)
+			rows, atoms := (p.Rows-p.Nulls)/s.bins, s.atoms/s.bins
+			c.candidates(rows, 1+rows/tileRows+atoms, p.Rows)
 		}
 	}
 	return queryShare*c.Nanoseconds() < scanCost*float64(p.Rows)

@@ -235,8 +235,7 @@ func (x *looked) look(c *indexable, seg *colstore.Segment) {
 			x.exact = x.exact && (!some || least == most)
 			return some
 		})
-		// A literal's rows lie in one vector or two; of a fill's all are the bin's, or none is.
-		alive += float64(chosen.Atoms) + float64(chosen.Rows)/vectorRows
+		alive += float64(chosen.Tiles)
 		rows += float64(chosen.Rows)
 		if others := index.Bytes()/8 - chosen.Atoms; c.step.Kind != program.StepBits && of.set == nil && others < chosen.Atoms {
 			chosen.Atoms = others // these are read
