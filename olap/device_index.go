@@ -14,10 +14,10 @@ import (
 
 // indexable is a step that indexes may answer, as the processor and as a device has it.
 type indexable struct {
-	s       *step
-	step    program.Step
-	any     []interval
-	columns []int // of them, of the program
+	s     *step
+	step  program.Step
+	any   []interval
+	nodes []int // of their columns
 }
 
 // useIndexes names the bitmap indexes that a device asks. The query is run before released gives back
@@ -39,7 +39,7 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 			if at < 0 {
 				h := &heldIndexes{segments: l.p.tab.Segments, col: of.n.col, by: map[int]*colstore.Index{}}
 				at, held = len(held), append(held, h)
-				x.Columns = append(x.Columns, program.IndexedColumn{Column: c.columns[i], Version: l.p.tab.IndexVersion(h.col), Of: h.of})
+				x.Columns = append(x.Columns, program.IndexedColumn{Column: q.Nodes[c.nodes[i]].Index, Version: l.p.tab.IndexVersion(h.col), Of: h.of})
 			}
 			term := program.IndexTerm{Column: at, Kind: c.step.Kind, Index: c.step.Index, In: of.set != nil,
 				Range: program.Range{Lo: of.lo, Hi: of.hi}, Or: i < len(c.any)-1}

@@ -72,7 +72,7 @@ func (l *lowering) step(s *step) {
 	if any := s.intervals(); any != nil && !s.risky {
 		c := indexable{s: s, step: to, any: any}
 		for _, x := range any {
-			c.columns = append(c.columns, l.q.Nodes[l.node(x.n)].Index)
+			c.nodes = append(c.nodes, l.node(x.n))
 		}
 		l.indexable = append(l.indexable, c)
 	}

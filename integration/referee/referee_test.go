@@ -90,9 +90,9 @@ func TestRandomQueriesOnDevice(t *testing.T) {
 	defer cancel()
 	program := emulatorProgram(t)
 	for _, memory := range []int64{0, 200_000} { // in which many tables do not fit, with most seeds
-		asked, onDevice, streamed := 0, 0, 0
+		asked, onDevice, streamed, narrowed := 0, 0, 0, 0
 		for seed := uint64(2); asked == 0 || memory > 0 && streamed < n/50 && seed < 6; seed++ {
-			r, err := Run(ctx, Options{Seed: seed, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceMemory: memory, DeviceWorker: program, Out: t.Output()})
+			r, err := Run(ctx, Options{Seed: seed, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceMemory: memory, DeviceWorker: program, Indexes: memory == 0, Out: t.Output()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,6 +100,10 @@ func TestRandomQueriesOnDevice(t *testing.T) {
 				t.Errorf("%d bytes: difference:\n%s", memory, d)
 			}
 			asked, onDevice, streamed = asked+n, onDevice+r.OnDevice, streamed+r.Streamed
+			narrowed += r.Narrowed
+		}
+		if memory == 0 && narrowed < asked/50 {
+			t.Errorf("indexes were asked by %d of %d queries", narrowed, asked)
 		}
 		if onDevice < asked/5 || memory > 0 && streamed < n/50 {
 			t.Errorf("%d bytes: the device ran %d of %d queries, %d streamed", memory, onDevice, asked, streamed)

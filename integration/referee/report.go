@@ -26,7 +26,8 @@ type Report struct {
 	Differences []string
 	Took        time.Duration
 	Shared      int // scans that joined another
-	Indexed     int // conditions that a bitmap index answered for a segment
+	Indexed     int // conditions that a bitmap index answered for a segment, or a device's for all
+	Narrowed    int // executions of which bitmap indexes said on a device which rows to look at
 
 	OnDevice  int            // executions that a device ran
 	Streamed  int            // of them, whose columns did not fit it
@@ -73,7 +74,7 @@ func (p *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "  accelerated %8d  %5.1f %%\n", p.Accelerated, 100*p.Share())
 	fmt.Fprintf(w, "  accelerated           %5.1f %% of those without an error, %.1f %% of these where the session allows it\n", 100*p.valid(0), 100*p.valid(p.barred()))
 	fmt.Fprintf(w, "  errors      %8d  %5.1f %%\n", p.Failed, 100*float64(p.Failed)/float64(max(p.Queries, 1)))
-	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d\n", p.Shared, p.Indexed)
+	fmt.Fprintf(w, "  scans shared %d, conditions answered by an index %d, queries narrowed on a device %d\n", p.Shared, p.Indexed, p.Narrowed)
 	if p.OnDevice > 0 || len(p.Fallbacks) > 0 {
 		fmt.Fprintf(w, "  on a device %8d  %5.1f %%, %d streamed\n", p.OnDevice, 100*float64(p.OnDevice)/float64(max(p.Queries, 1)), p.Streamed)
 		for _, reason := range slices.SortedFunc(maps.Keys(p.Fallbacks), func(a, b string) int { return p.Fallbacks[b] - p.Fallbacks[a] }) {

@@ -39,6 +39,7 @@ type Options struct {
 	// Device and those with it are server.Config's; sessions demand a device that is named.
 	Device, DeviceWorker string
 	DeviceMemory         int64
+	Indexes              bool // bitmap indexes are asked wherever they can be; Eager has all columns that queries use indexed
 }
 
 // schemaQueries is the number of queries on one schema before the next one.
@@ -138,6 +139,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	if p.Indexed, err = st.counter("pgaccel_index_answers_total"); err != nil {
+		return nil, err
+	}
+	if p.Narrowed, err = st.counter("pgaccel_device_bitmap_queries_total"); err != nil {
 		return nil, err
 	}
 	if p.OnDevice, p.Streamed, p.Fallbacks, err = st.deviceCounts(); err != nil {
