@@ -326,7 +326,7 @@ func appendTuning(b []byte, t *program.Tuning) []byte {
 		b = append(b, 1)
 	}
 	b = appendInts(b, t.Order...)
-	b = append(b, flags(t.Queue, t.Carries, t.Together))
+	b = append(b, flags(t.Queue, t.Carries, t.Together, t.Indexed))
 	b = appendInts(b, t.Dense, t.Rows, t.TableBytes, len(t.StageLookups))
 	for _, on := range t.StageLookups {
 		b = append(b, flags(on))

@@ -68,7 +68,9 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 		}
 		return uint64(a.b.Scratch) + uint64(a.l.head)
 	})
-	g.param("const uint32_t *", "alive", func(a *arguments) uint64 { return uint64(a.b.Alive) })
+	if t.Indexed {
+		g.param("const uint32_t *", "alive", func(a *arguments) uint64 { return uint64(a.b.Alive) })
+	}
 	g.param("uint32_t", "units", func(a *arguments) uint64 { return uint64(a.segments) << a.l.shift >> a.ofUnit })
 	g.param("uint32_t", "shift", func(a *arguments) uint64 { return uint64(a.l.shift) })
 	switch p.Sink.Kind {

@@ -271,8 +271,11 @@ func (g *generator) scan() {
 	ofBlock := g.param("uint32_t", "of_block", func(a *arguments) uint64 { return uint64(a.ofBlock) })
 	ofWarp := g.param("uint32_t", "of_warp", func(a *arguments) uint64 { return uint64(a.ofWarp) })
 	ofUnit := g.param("uint32_t", "of_unit", func(a *arguments) uint64 { return uint64(a.ofUnit) })
-	// Of vectors that indexes leave there is a list: each is a unit.
-	g.line("const uint32_t units = p.alive != nullptr ? __ldg(p.alive) : p.units;")
+	if g.t.Indexed { // of vectors that are left there is a list: each is a unit
+		g.line("const uint32_t units = p.alive != nullptr ? __ldg(p.alive) : p.units;")
+	} else {
+		g.line("const uint32_t units = p.units;")
+	}
 	g.line("for (uint32_t unit = blockIdx.x * %s + warp * %s;; unit += gridDim.x * %d) {", ofBlock, ofWarp, g.t.Threads/32)
 	g.line("const bool last = unit >= units;")
 	if !queue {
@@ -282,11 +285,13 @@ func (g *generator) scan() {
 	g.line("const uint32_t start = unit << %s, place = last ? 0 : start >> p.shift;", ofUnit)
 	g.line("uint32_t segment = p.list != nullptr ? __ldg(p.list + place) : place;")
 	g.line("uint32_t vector = start & ((1u << p.shift) - 1);")
-	g.line("if (p.alive != nullptr && !last) {")
-	g.line("const uint32_t at = __ldg(p.alive + 1 + unit);")
-	g.line("segment = at >> 6;")
-	g.line("vector = at & 63;")
-	g.line("}")
+	if g.t.Indexed {
+		g.line("if (p.alive != nullptr && !last) {")
+		g.line("const uint32_t at = __ldg(p.alive + 1 + unit);")
+		g.line("segment = at >> 6;")
+		g.line("vector = at & 63;")
+		g.line("}")
+	}
 	g.line("const SegmentHead head = p.heads[segment];")
 	g.line("const uint32_t rows = head.rows;")
 	d.enter(d.columns())

@@ -96,7 +96,7 @@ func (d *dense) window(k, column int) (name string) {
 	s := d.steps[k]
 	lo, hi := d.bounds(s)
 	name = fmt.Sprintf("win%d", k)
-	if bit, ok := decidedBit(s.Kind, s.Index); ok {
+	if bit, ok := decidedBit(s.Kind, s.Index); ok && g.t.Indexed {
 		g.line("const bool decided%d = head.decided >> %d & 1;", k, bit)
 	}
 	t := offsetType(g.p.Columns[column].Wide)
@@ -307,7 +307,7 @@ func (d *dense) step(k int) (steps int) {
 func (d *dense) decided(steps []int) string {
 	all := make([]string, len(steps))
 	for i, k := range steps {
-		if _, ok := decidedBit(d.steps[k].Kind, d.steps[k].Index); !ok {
+		if _, ok := decidedBit(d.steps[k].Kind, d.steps[k].Index); !ok || !d.g.t.Indexed {
 			return ""
 		}
 		all[i] = fmt.Sprintf("decided%d", k)
