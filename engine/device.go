@@ -156,8 +156,20 @@ type tracedDevice struct {
 func (t tracedDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOptions) (*program.Result, gpu.Stats, error) {
 	began := time.Now()
 	result, stats, err := t.Runner.Run(ctx, q, opt)
-	if !opt.Prepare {
-		t.below.Record("device", began, time.Now())
+	if ended := time.Now(); !opt.Prepare {
+		span := t.below.Begin("device", began)
+		onDevice := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+		for _, part := range []struct {
+			name string
+			took time.Duration
+		}{
+			{"compile", stats.Compile}, {"wait", stats.Times.Wait}, {"prepare", stats.Times.Prepare}, {"round_trip", stats.Times.RoundTrip},
+			{"worker", stats.Times.Executor}, {"enqueue", stats.Times.Enqueue}, {"busy", onDevice(stats.Copy + stats.Kernel)}, {"kernels", onDevice(stats.Kernel)},
+			{"result", stats.Times.Result},
+		} {
+			span.Milliseconds("pgaccel.device."+part.name+"_ms", part.took)
+		}
+		span.End(ended)
 	}
 	return result, stats, err
 }

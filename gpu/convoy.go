@@ -68,10 +68,12 @@ func (j *job) rides(q *program.Query, list []uint32) bool {
 // errAlone: it did not come to that, or the lap failed, maybe for another's fault.
 func (j *job) ride(q *program.Query, list []uint32, opt RunOptions, maxWait time.Duration) (*program.Result, error) {
 	r := newRider(j, q, list)
+	j.spent(&j.stats.Times.Prepare)
 	c, leads := j.d.convoys.board(r)
 	if !leads {
 		var err error
-		if leads, err = r.wait(c, maxWait); err != nil {
+		leads, err = r.wait(c, maxWait)
+		if j.spent(&j.stats.Times.Wait); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +86,9 @@ func (j *job) ride(q *program.Query, list []uint32, opt RunOptions, maxWait time
 		return nil, r.err
 	}
 	j.streamed, j.rode = true, true
-	return r.part.shape.g.Parse(q, r.part.data, r.rest)
+	result, err := r.part.shape.g.Parse(q, r.part.data, r.rest)
+	j.spent(&j.stats.Times.Result)
+	return result, err
 }
 
 func newRider(j *job, q *program.Query, list []uint32) *rider {
@@ -174,6 +178,7 @@ func (r *rider) lead(c *convoy, opt RunOptions, maxWait time.Duration) (result *
 	defer d.convoys.next(c)
 	d.convoys.gather(r.j.ctx, c)
 	stream, leave, err := r.j.enter(opt, maxWait)
+	r.j.spent(&r.j.stats.Times.Wait)
 	if err != nil {
 		return nil, true, err
 	}

@@ -99,6 +99,10 @@ func (j *job) execute(stream int) (*program.Result, error) {
 
 // arrived waits for what other queries bring.
 func (j *job) arrived() error {
+	if len(j.waits) > 0 {
+		j.spent(&j.stats.Times.Prepare)
+		defer j.spent(&j.stats.Times.Wait)
+	}
 	for _, l := range j.waits {
 		select {
 		case <-l.done:
@@ -121,6 +125,7 @@ func (j *job) result(stream int, query *part) (*program.Result, error) {
 	g := query.shape.g
 	var rest []byte
 	if c, more := g.Rest(query.q, &query.b, query.data); more {
+		j.spent(&j.stats.Times.Result)
 		reply, err := j.send(stream, []device.Command{c}, nil)
 		if err != nil {
 			return nil, err
@@ -212,10 +217,13 @@ func (j *job) send(stream int, commands []device.Command, marks []bool) (*device
 			}
 		}
 	}
+	j.spent(&j.stats.Times.Prepare)
 	reply, err := j.d.ex.Run(context.WithoutCancel(j.ctx), j.d.index, &device.Batch{Stream: stream, Commands: commands})
-	if err != nil {
+	if j.spent(&j.stats.Times.RoundTrip); err != nil {
 		return nil, err
 	}
+	j.stats.Times.Executor += reply.Took
+	j.stats.Times.Enqueue += reply.Enqueue
 	for i, ms := range reply.Millis {
 		if marks[i] {
 			j.stats.Kernel += ms

@@ -34,6 +34,8 @@ type RunOptions struct {
 	// Caller is whom the query is for (a connection, say): callers that wait get turns
 	// one after the other, however many queries each has. 0: one of its own.
 	Caller uint64
+
+	began time.Time // the host, with this query
 }
 
 // compiling is how long kernels may be compiled.
@@ -63,6 +65,7 @@ type Stats struct {
 	BytesCopied int64         // host to device
 	BytesRead   int64         // of columns, as encoded on the device
 	Indexed     int           // segments of which bitmap indexes said which rows to look at
+	Times       Times
 }
 
 // Errors that leave a query to the CPU.

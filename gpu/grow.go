@@ -67,6 +67,7 @@ func (m *Manager) fit(ctx context.Context, s *set, q *program.Query, opt RunOpti
 		all.Copy += stats.Copy
 		all.Compile += stats.Compile
 		all.BytesCopied += stats.BytesCopied
+		all.Times.Add(stats.Times)
 		all.BytesRead, all.Indexed = stats.BytesRead, stats.Indexed
 		var fault *device.Fault
 		if full != nil && errors.As(err, &fault) && fault.Kind == device.FaultMemory {

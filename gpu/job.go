@@ -17,6 +17,7 @@ type job struct {
 	d     *dev
 	ctx   context.Context
 	stats Stats
+	since time.Time // what is spent has not been added to stats.Times
 	// What the counters count.
 	imageHits, imageMisses uint64
 	streamed, rode         bool
@@ -131,7 +132,9 @@ func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Res
 
 // inTurn computes the segments in list when it is the query's turn.
 func (j *job) inTurn(q *program.Query, list []uint32, opt RunOptions, maxWait time.Duration) (*program.Result, error) {
+	j.spent(&j.stats.Times.Prepare)
 	stream, leave, err := j.enter(opt, maxWait)
+	j.spent(&j.stats.Times.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +205,9 @@ func (j *job) attempt(q *program.Query, list []uint32, stream int) (*program.Res
 			}
 		}
 	}
-	j.release(err)
+	if j.release(err); err == nil {
+		j.spent(&j.stats.Times.Result)
+	}
 	return r, err
 }
 
@@ -250,9 +255,9 @@ func (j *job) compile(q *program.Query, all bool, maxWait time.Duration) error {
 	}
 	err := module(noWait) // all begin to be compiled
 	if err == ErrCompiling && maxWait > 0 {
-		began := time.Now()
+		j.spent(&j.stats.Times.Prepare)
 		err = module(maxWait)
-		j.stats.Compile += time.Since(began)
+		j.spent(&j.stats.Compile)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
@@ -36,7 +37,7 @@ func (d *dev) lap(riders []*rider, stream int) {
 		})
 		defer stop()
 	}
-	v := &lap{d: d, riders: riders, u: &job{d: d, ctx: ctx, lanes: riders[0].j.lanes, explicit: true, set: riders[0].j.set}}
+	v := &lap{d: d, riders: riders, u: &job{d: d, ctx: ctx, since: time.Now(), lanes: riders[0].j.lanes, explicit: true, set: riders[0].j.set}}
 	err := error(errAlone) // where it panics
 	defer func() {
 		for _, r := range riders[1:] {
@@ -256,6 +257,11 @@ func (v *lap) release(err error) {
 		}
 	}
 	v.u.release(err)
+	// The first has computed for the others, which have waited.
+	first := v.riders[0].j
+	v.u.spent(&v.u.stats.Times.Result)
+	first.stats.Times.Add(v.u.stats.Times)
+	first.since = v.u.since
 }
 
 // among returns those of some segments of p that are the part's own: none once its query was given

@@ -352,6 +352,7 @@ func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 
 // compute has the devices compute q, each its part.
 func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
+	opt.began = time.Now()
 	formats := m.formats.of(q)
 	list := m.formats.surviving(q, formats)
 	if q.MostRows == 0 && len(formats) > 0 {
@@ -409,6 +410,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 		stats.Indexed += a.stats.Indexed
 		stats.Kernel, stats.Copy = max(stats.Kernel, a.stats.Kernel), max(stats.Copy, a.stats.Copy)
 		stats.Compile = max(stats.Compile, a.stats.Compile)
+		stats.Times.beside(a.stats.Times)
 		if a.stats.Device != "" {
 			if stats.Device != "" {
 				stats.Device += ","
@@ -438,7 +440,7 @@ func spread(q *program.Query, list []uint32, devices int) [][]uint32 {
 
 // run computes the part of a query that list says, and counts what comes of it.
 func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, opt RunOptions) (*program.Result, Stats, error) {
-	j := &job{d: d, ctx: ctx, stats: Stats{Device: d.name}}
+	j := &job{d: d, ctx: ctx, stats: Stats{Device: d.name}, since: opt.began}
 	r, err := j.run(q, list, opt)
 	if err != nil && s.alive.Err() != nil && ctx.Err() == nil && device.KindOf(err) != device.FaultLost {
 		err = &device.Fault{Kind: device.FaultLost, Text: err.Error()} // detached meanwhile

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"pgaccel/gpu/program"
 )
@@ -126,13 +127,16 @@ func (f *flights) share(ctx context.Context, q *program.Query, wait bool, run fu
 			r, stats, err = run()
 			return r, stats, err, true
 		}
+		began := time.Now()
 		select {
 		case <-fl.done:
 		case <-ctx.Done():
 			return nil, Stats{}, ctx.Err(), false
 		}
 		if fl.err != errAlone {
-			return copyResult(fl.r), fl.stats, fl.err, false
+			stats = fl.stats
+			stats.Times.Wait = time.Since(began)
+			return copyResult(fl.r), stats, fl.err, false
 		}
 	}
 }

@@ -52,7 +52,9 @@ func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			for _, s := range scope.Spans {
 				one := receivedSpan{name: s.Name, trace: fmt.Sprintf("%x", s.TraceId), id: fmt.Sprintf("%x", s.SpanId), parent: fmt.Sprintf("%x", s.ParentSpanId), attributes: map[string]string{}}
 				for _, a := range s.Attributes {
-					one.attributes[a.Key] = a.Value.GetStringValue()
+					if one.attributes[a.Key] = a.Value.GetStringValue(); a.Value.GetDoubleValue() > 0 {
+						one.attributes[a.Key] = "time"
+					}
 				}
 				if s.Status.GetCode() != 0 {
 					one.status = s.Status.Message
@@ -136,14 +138,14 @@ func TestTraces(t *testing.T) {
 		span       string
 		attributes string
 	}{
-		{"accelerated", func(comment string) { ask(t, proxy, grouped+comment, nil) }, []string{"decide", "gate", "execute"},
+		{"accelerated", func(comment string) { ask(t, proxy, grouped+comment, nil) }, []string{"decide", "gate", "execute", "write"},
 			"SELECT", "accelerated||" + shape + "|"},
 		{"accelerated, extended", func(comment string) {
 			ask(t, proxy, "SELECT v, count(*) FROM traced WHERE t <> $1 GROUP BY v"+comment, []int16{0}, "secret")
-		}, []string{"decide", "gate", "execute"}, "SELECT", "accelerated||" + shape + "|"},
+		}, []string{"decide", "gate", "execute", "write"}, "SELECT", "accelerated||" + shape + "|"},
 		{"on a device", func(comment string) {
 			ask(t, device, "SELECT v, count(*) FROM traced WHERE id > 7 GROUP BY v"+comment, nil)
-		}, []string{"decide", "gate", "execute", "execute/device"},
+		}, []string{"decide", "gate", "execute", "execute/device", "write"},
 			"SELECT", "accelerated||SELECT v, count(*) FROM traced WHERE id > $1 GROUP BY v|"},
 		{"refused behind the gate", func(comment string) { ask(t, proxy, "SELECT sum(1 / (v - 1)) FROM traced"+comment, nil) }, []string{"decide", "gate", "forward"},
 			"statement", "forwarded|evaluation|SELECT sum($1 / (v - $2)) FROM traced|22012"},
@@ -159,6 +161,13 @@ func TestTraces(t *testing.T) {
 		for _, name := range names {
 			if !slices.Contains(step.below, name) && name != "wait" && name != "execute" { // there may be one in vain
 				t.Errorf("%s: %s below it", step.name, name)
+			}
+		}
+		for _, one := range c.of(trace) {
+			for _, name := range []string{"prepare", "round_trip", "worker", "busy", "kernels", "result"} {
+				if one.name == "device" && one.attributes["pgaccel.device."+name+"_ms"] == "" {
+					t.Errorf("%s: no %s of %+v", step.name, name, one)
+				}
 			}
 		}
 		a := root.attributes

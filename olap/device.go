@@ -204,6 +204,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 		s.BytesCopied += stats.BytesCopied
 		s.BytesRead += stats.BytesRead
 		s.Indexed += stats.Indexed
+		s.Times.Add(stats.Times)
 		s.Device = stats.Device
 		a.x.reporting.Unlock()
 	}

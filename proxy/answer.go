@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"strconv"
+	"time"
 
 	"pgaccel/engine"
 	"pgaccel/plan"
@@ -146,15 +147,16 @@ func (s *session) settingsOf(rows [][]*string) wire.TextSettings {
 // sending is the stage of a local execution whose rows go to the client.
 type sending struct {
 	passive
-	head  []byte // for the client, before the rows
-	first int    // row at which this statement begins
-	end   int    // and before which it ends
+	head  []byte    // for the client, before the rows
+	first int       // row at which this statement begins
+	end   int       // and before which it ends
+	began time.Time // if there is a span
 }
 
 // send begins to send the rows of the answer, behind head.
 func (s *session) send(head []byte) {
 	x := s.local
-	st := &sending{head: head, first: x.answer.next, end: x.answer.rows}
+	st := &sending{head: head, first: x.answer.next, end: x.answer.rows, began: s.tick()}
 	if x.max > 0 {
 		st.end = min(st.end, st.first+int(x.max))
 	}
@@ -173,7 +175,7 @@ func (s *session) sending() bool {
 }
 
 // more appends the next messages of an answer to dst, at least one and about
-// moreBytes, for the client. The local execution is sending.
+// moreBytes, for the client. The local execution is sending. The driver says when it has written them (written).
 func (s *session) more(dst []byte) []byte {
 	x := s.local
 	if x.cancelled {
@@ -221,6 +223,9 @@ func (s *session) more(dst []byte) []byte {
 	}
 	s.answeredHere(command, n)
 	s.tell(true)
+	if o := s.queue.at; o != nil && !st.began.IsZero() {
+		s.unwritten, s.queue.at = unwritten{o, st.began}, nil
+	}
 	s.finish()
 	s.show()
 	return dst

@@ -369,6 +369,7 @@ func (e *eventSession) sendSome() bool {
 	}
 	e.s.toClient.add(e.s.more(e.loop.buf[:0]))
 	e.flush()
+	e.s.written()
 	return !e.s.sending()
 }
 

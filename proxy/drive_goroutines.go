@@ -258,6 +258,7 @@ func (r *twoPumps) settle() {
 				buf = r.s.more(buf[:0])
 				r.s.toClient.add(buf)
 				r.flush()
+				r.s.written()
 			}
 			r.sender = false
 			continue

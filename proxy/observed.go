@@ -284,7 +284,32 @@ func (s *session) span() *trace.Span {
 func (s *session) traced() context.Context { return trace.With(s.ctx, s.span()) }
 
 // The spans that a session records, below that of a statement.
-const spanDecide, spanGate, spanForward = "decide", "gate", "forward"
+const spanDecide, spanGate, spanForward, spanWrite = "decide", "gate", "forward", "write"
+
+// unwritten is a statement that has been answered here, but for the driver's handing the last rows to the kernel.
+type unwritten struct {
+	*observed           // nil for none: without a span it ends before
+	since     time.Time // its rows have been computed
+}
+
+// written says that the driver has handed all that was put out to the kernel, as far as that takes it.
+func (s *session) written() {
+	u := s.unwritten
+	if u.observed == nil {
+		return
+	}
+	s.unwritten = unwritten{}
+	u.span.Record(spanWrite, u.since, time.Now())
+	s.statementEnded(u.observed)
+}
+
+// arrival is when the statement at hand came, if it has a span.
+func (s *session) arrival() (at time.Time) {
+	if s.span() != nil {
+		at = s.queue.at.began
+	}
+	return at
+}
 
 // tick is when something begins that is a span of its own: now, if the statement at hand has a span.
 func (s *session) tick() (now time.Time) {

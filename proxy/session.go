@@ -56,6 +56,8 @@ type session struct {
 	watch watch
 	slow  *statementLog // nil for none
 	texts texts
+	// unwritten is a statement that ends once the driver has written what more has put out.
+	unwritten unwritten
 
 	queue    replies
 	status   byte   // of the last ReadyForQuery: I, T or E

@@ -272,7 +272,7 @@ func (s *session) query(message []byte, before *[]byte) action {
 		return s.settingsQuery(instead, shows, before)
 	}
 	sql := string(text)
-	began := s.tick()
+	began := s.arrival()
 	d := s.prepare(sql, nil).Decide(s.executes(true))
 	s.record(spanDecide, began)
 	if !d.Listed() {
@@ -511,7 +511,7 @@ func (s *session) execute(message []byte, before *[]byte) action {
 		s.beginReopen(p, message, rows, before)
 		return swallow
 	}
-	began := s.tick()
+	began := s.arrival()
 	d := p.s.st.Decide(s.executes(rows <= 0))
 	s.record(spanDecide, began)
 	forward := func(r plan.Reason) action {

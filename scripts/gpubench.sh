@@ -1,13 +1,14 @@
 #!/bin/sh
 # Measures the device path on this machine's GPU: `scripts/gpubench.sh [flags of pgaccel-bench gpu]`.
 # Builds pgaccel, its worker and pgaccel-bench, or takes those in the folder BIN; writes
-# bench/results/<date>-<gpu>.json and .md. The parts through the wire (e2e, clickbench, tpch, index) need a PostgreSQL server:
+# bench/results/<date>-<gpu>.json and .md. The parts through the wire (e2e, clickbench, tpch, index, wire) need a PostgreSQL server:
 # PGACCEL_PG_BINDIR, or an installed one.
 #
 #   scripts/gpubench.sh                        everything at scale factor 20
 #   scripts/gpubench.sh --only ssb --scale 1   one part
 #   scripts/gpubench.sh --only clickbench,tpch --clickbench-rows 30000000 --duckdb build/duckdb
 #   scripts/gpubench.sh --only index --index-rows 120000000   conditions by bitmap indexes: four tables of so many rows, 36 GB of disk
+#   scripts/gpubench.sh --only wire            where the time goes between kernels and client: SSB, by pgaccel's spans
 #   BIN=/opt/pgaccel scripts/gpubench.sh       programs that are built
 #   REFEREE=20000 scripts/gpubench.sh          and so many random queries of PostgreSQL and the device
 #   DEVICE=emu scripts/gpubench.sh --quick     without a GPU: answers only

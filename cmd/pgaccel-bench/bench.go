@@ -267,7 +267,7 @@ func gpuCommand() *cobra.Command {
 	f.Float64Var(&o.TPCH, "tpch-scale", 0, "scale factor of TPC-H (default 10, or 0.01 with --quick)")
 	f.Int64Var(&o.IndexRows, "index-rows", 0, "rows of each of the four tables of the part index (default 120000000, or 200000 with --quick)")
 	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside ClickBench and TPC-H")
-	f.IntVar(&o.Runs, "runs", 0, "measured runs of each query (default 12, or 2 with --quick)")
+	f.IntVar(&o.Runs, "runs", 0, "measured runs of each query (default 12, or 2 with --quick; of the part wire 50, or 3)")
 	f.StringVar(&o.Device, "device", "cuda", "cuda, cuda:N[,M...] or emu")
 	f.Var(&memory, "device-memory", "most memory of each device to use (default: 85 % of what is free)")
 	f.StringVar(&o.DeviceWorker, "device-worker", "", "program that has CUDA (default pgaccel-gpu, or pgaccel-gpu-emu with --device emu, beside pgaccel or on PATH)")

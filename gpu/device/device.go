@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Kind says what executes.
@@ -186,6 +187,9 @@ type Piece struct {
 type Reply struct {
 	Data   [][]byte  // of each OpRead
 	Millis []float64 // between each OpMark and the one before it, measured on the device
+	// On the host: Enqueue is until the device had all commands, 0 where they are executed as they stand. Took is
+	// from the request to this reply, 0 where that is a call.
+	Enqueue, Took time.Duration
 }
 
 // FaultKind classes failures by what can be done about them.

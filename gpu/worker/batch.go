@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"pgaccel/gpu/device"
 )
@@ -61,6 +62,7 @@ type sides [1 + device.CopyStreams]*runner
 
 // run executes a batch.
 func (r *runner) run(b *device.Batch, all sides) (*device.Reply, error) {
+	began := time.Now()
 	launches, err := r.resolve(b)
 	defer func() {
 		for _, l := range launches {
@@ -73,6 +75,7 @@ func (r *runner) run(b *device.Batch, all sides) (*device.Reply, error) {
 	reply := &device.Reply{}
 	marks := 0
 	err = r.queue(b, all, launches, reply, &marks)
+	reply.Enqueue = time.Since(began)
 	// What was queued before an error ends before its memory is used for something else. Copies
 	// end first, while this thread may sleep; it looks for the end of the kernels after them.
 	var waited error

@@ -81,6 +81,9 @@ func TestClientIsTheExecutor(t *testing.T) {
 		if len(r.Millis) != 2 || r.Millis[0] != 0.25 {
 			t.Errorf("times are %v", r.Millis)
 		}
+		if r.Took <= 0 {
+			t.Errorf("the request took %v", r.Took)
+		}
 	}
 	if err := c.Free(0, p); err != nil {
 		t.Error(err)

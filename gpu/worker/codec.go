@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"pgaccel/gpu/device"
 )
@@ -205,6 +206,8 @@ func packReply(p *packer, r *device.Reply) (raw [][]byte) {
 	for _, v := range r.Millis {
 		p.b = binary.LittleEndian.AppendUint64(p.b, math.Float64bits(v))
 	}
+	p.num(uint64(r.Enqueue))
+	p.num(uint64(r.Took))
 	return raw
 }
 
@@ -231,6 +234,7 @@ func unpackReply(u *unpacker, raw []byte) (*device.Reply, error) {
 		r.Millis[i] = math.Float64frombits(binary.LittleEndian.Uint64(u.b))
 		u.b = u.b[8:]
 	}
+	r.Enqueue, r.Took = time.Duration(u.num()), time.Duration(u.num())
 	return r, u.end("a reply")
 }
 

@@ -123,6 +123,9 @@ func testBatches(t *testing.T, gather, streams bool) {
 		if !slices.Equal(got.Millis, []float64{1, 2}) {
 			t.Fatalf("times are %v", got.Millis)
 		}
+		if got.Enqueue <= 0 || got.Took != 0 {
+			t.Fatalf("%v to enqueue, %v in all of a call", got.Enqueue, got.Took)
+		}
 	}
 }
 

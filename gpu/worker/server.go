@@ -115,6 +115,7 @@ func (s *server) loop() error {
 
 // dispatch starts a request. It returns an error where the frame is malformed.
 func (s *server) dispatch(f frame) error {
+	began := time.Now()
 	u := &unpacker{b: f.body}
 	switch f.kind {
 	case kindShare:
@@ -173,6 +174,7 @@ func (s *server) dispatch(f frame) error {
 			bulkDone(f.raw)
 			packError(p, err)
 			if err == nil {
+				reply.Took = time.Since(began)
 				raw = packReply(p, reply)
 			}
 			return raw, err

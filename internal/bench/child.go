@@ -35,8 +35,8 @@ type child struct {
 }
 
 // startChild starts `binary serve` in front of upstream and waits until every table is
-// copied. rows, where not nil, is told the number of rows copied so far.
-func startChild(ctx context.Context, binary, upstream, dir, listen, http string, args []string, rows func(int64)) (*child, error) {
+// copied. rows, where not nil, is told the number of rows copied so far. environment is in addition to this process' own.
+func startChild(ctx context.Context, binary, upstream, dir, listen, http string, args []string, rows func(int64), environment ...string) (*child, error) {
 	c := &child{exited: make(chan struct{}), log: filepath.Join(dir, "pgaccel.log")}
 	var err error
 	if c.Addr, err = freeAddress(listen); err != nil {
@@ -52,9 +52,10 @@ func startChild(ctx context.Context, binary, upstream, dir, listen, http string,
 	defer log.Close()
 	c.cmd = exec.Command(binary, append([]string{"serve", "--upstream", upstream, "--listen", c.Addr, "--http", c.HTTP, "--accelerate", "public.*", "--trials=off"}, args...)...)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
-	// The environment's settings are meant for another pgaccel. What is timed is computed each time: a variable,
+	// The environment's settings, and where it has spans sent, are meant for another pgaccel. What is timed is computed each time: a variable,
 	// since the program of --base may not have the flag.
-	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") }), "PGACCEL_REUSE_MEMORY=0")
+	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PGACCEL_") || strings.HasPrefix(v, "OTEL_") }), "PGACCEL_REUSE_MEMORY=0")
+	c.cmd.Env = append(c.cmd.Env, environment...)
 	// It ends with us even when we are killed, and not by the terminal's Ctrl-C, so
 	// that it can still say good-bye to Postgres.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

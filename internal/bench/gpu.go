@@ -28,19 +28,23 @@ type GPUOptions struct {
 	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
 	DeviceMemory int64     // bytes of each device to use; 0 is 85 % of what is free
 	DeviceWorker string    // program that has the device; "" looks for it
-	Runs         int       // measured runs of each query; 0 is 12, or 2 with Quick
+	Runs         int       // measured runs of each query; 0 is 12, or 2 with Quick, and of the part wire 50, or 3
 	Out          string    // FILE: writes FILE.json and FILE.md; "" writes neither
 	Binary       string    // pgaccel, for end-to-end runs; "" is the one beside this program
 	Progress     io.Writer // nil is standard error
+
+	wireRuns int
 }
 
 // GPUParts are the parts of the benchmark, in the order in which they run.
 func GPUParts() []string {
-	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e", "clickbench", "tpch", "index"}
+	return []string{"ssb", "decode", "wah", "cube", "rowout", "coprocessor", "e2e", "clickbench", "tpch", "index", "wire"}
 }
 
 func (o *GPUOptions) fill() error {
 	orDefault(o.Quick, &o.Scale, 20, 0.02)
+	o.wireRuns = o.Runs
+	orDefault(o.Quick, &o.wireRuns, 50, 3)
 	orDefault(o.Quick, &o.Runs, 12, 2)
 	orDefault(o.Quick, &o.Rows, 10_000_000, 20_000)
 	orDefault(o.Quick, &o.TPCH, 10, 0.01)
@@ -91,7 +95,7 @@ func GPU(ctx context.Context, o GPUOptions, out io.Writer) (err error) {
 	r.report = newGPUReport(o, r.ex.Devices())
 	r.report.printHead(out)
 	parts := map[string]func(context.Context) error{"ssb": r.ssb, "decode": r.decode, "wah": r.wah, "cube": r.cube, "rowout": r.rowout, "coprocessor": r.coprocessor, "e2e": r.endToEnd,
-		"clickbench": r.clickbench, "tpch": r.tpch, "index": r.index}
+		"clickbench": r.clickbench, "tpch": r.tpch, "index": r.index, "wire": r.wire}
 	var errs []error
 	if r.copies, err = measureCopies(ctx, r.ex, r.first(), o.Quick); err != nil {
 		return fmt.Errorf("measuring copies: %w", err)

@@ -102,39 +102,49 @@ func (r *gpuRun) statements(ctx context.Context, part string, w workload) (err e
 	return errors.Join(s.coldStarts(ctx, part, w.queries, all), wrongAnswers(wrong))
 }
 
-// start loads DuckDB first, whose files are gone when the server's are written.
-func (s *statementsRun) start(ctx context.Context, w workload) (err error) {
+// start loads DuckDB first, whose files are gone when the server's are written. environment is the child's.
+func (s *statementsRun) start(ctx context.Context, w workload, environment ...string) (err error) {
 	p := newProgress(s.Progress)
 	if s.server, err = startPostgres(ctx, ""); err != nil {
 		return err
-	}
-	took := func(what string, since time.Time) {
-		fmt.Fprintf(s.Progress, "%s took %v\n", what, time.Since(since).Round(100*time.Millisecond))
 	}
 	if s.DuckDB != "" && w.schema != "" {
 		began := time.Now()
 		if s.duckdb, err = startDuckDB(ctx, s.DuckDB, s.server.Dir, w); err != nil {
 			return err
 		}
-		took("DuckDB's load", began)
+		s.took("DuckDB's load", began)
 	}
-	url := s.server.URL("postgres", "postgres")
 	began := time.Now()
-	if err := w.load(ctx, url, p); err != nil {
+	if err := w.load(ctx, s.server.URL("postgres", "postgres"), p); err != nil {
 		return err
 	}
-	took("the load", began)
+	s.took("the load", began)
+	return s.serve(ctx, w, environment...)
+}
+
+func (s *statementsRun) took(what string, since time.Time) {
+	fmt.Fprintf(s.Progress, "%s took %v\n", what, time.Since(since).Round(100*time.Millisecond))
+}
+
+// serve starts a pgaccel before the server, in place of the one that there may be.
+func (s *statementsRun) serve(ctx context.Context, w workload, environment ...string) (err error) {
+	if s.child != nil {
+		s.conn.Close(ctx)
+		s.child.stop()
+		s.conn, s.child = nil, nil
+	}
 	memory := physicalMemory()
 	args := []string{"--device", s.Device, "--device-memory", strconv.FormatInt(s.DeviceMemory, 10),
 		"--memory", strconv.FormatInt(memory/2, 10), "--query-memory", strconv.FormatInt(memory/8, 10)}
 	if s.DeviceWorker != "" {
 		args = append(args, "--device-worker", s.DeviceWorker)
 	}
-	began = time.Now()
-	if s.child, err = startChild(ctx, s.Binary, url, s.server.Dir, "127.0.0.1:0", "127.0.0.1:0", args, nil); err != nil {
+	began := time.Now()
+	if s.child, err = startChild(ctx, s.Binary, s.server.URL("postgres", "postgres"), s.server.Dir, "127.0.0.1:0", "127.0.0.1:0", args, nil, environment...); err != nil {
 		return err
 	}
-	took("the first copy", began)
+	s.took("the first copy", began)
 	if err := s.child.checkTables(ctx, w.tables); err != nil {
 		return err
 	}

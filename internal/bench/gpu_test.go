@@ -32,7 +32,7 @@ func TestGPU(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, out.String(), progress.String())
 	}
-	for _, want := range []string{"device emu:0", "q4.3", "geomean", "of them joined", "lanes", "fused", "Biker", "atomic row", "Larger than memory", "Through the wire", "queries/s", "Bitmap indexes on the device"} {
+	for _, want := range []string{"device emu:0", "q4.3", "geomean", "of them joined", "lanes", "fused", "Biker", "atomic row", "Larger than memory", "Through the wire", "queries/s", "Bitmap indexes on the device", "Between kernel and client"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -65,6 +65,7 @@ func TestGPU(t *testing.T) {
 		t.Errorf("the file has the parts %q", parts)
 	}
 	checkIndexTables(t, r.Tables)
+	checkWireTables(t, r.Tables)
 	if markdown, err := os.ReadFile(file + ".md"); err != nil || !bytes.Contains(markdown, []byte("| q1.1 |")) || !bytes.Contains(markdown, []byte("## e2e: Through the wire")) {
 		t.Errorf("%v\n%s", err, markdown)
 	}

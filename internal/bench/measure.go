@@ -28,33 +28,45 @@ func ask(ctx context.Context, c *pgconn.PgConn, sql string) (answer, time.Durati
 	start := time.Now()
 	results := c.Exec(ctx, sql)
 	for results.NextResult() {
-		r := results.ResultReader()
-		for r.NextRow() {
-			for i, v := range r.Values() {
-				if i > 0 {
-					a.rows = append(a.rows, '\t')
-				}
-				if v == nil {
-					a.rows = append(a.rows, `\N`...)
-				}
-				a.rows = append(a.rows, v...)
-			}
-			a.rows = append(a.rows, '\n')
-			a.n++
-		}
-		for _, f := range r.FieldDescriptions() {
-			a.types = append(a.types, f.DataTypeOID)
-			a.columns += fmt.Sprintf("%s type %d typmod %d format %d\n", f.Name, f.DataTypeOID, f.TypeModifier, f.Format)
-		}
-		tag, err := r.Close()
-		if err != nil {
+		if err := a.read(results.ResultReader()); err != nil {
 			results.Close()
 			return answer{}, 0, err
 		}
-		a.tag += tag.String()
 	}
 	err := results.Close()
 	return a, time.Since(start), err
+}
+
+// askPrepared is ask for a statement without parameters that was prepared, by the extended protocol.
+func askPrepared(ctx context.Context, c *pgconn.PgConn, name string) (answer, time.Duration, error) {
+	var a answer
+	start := time.Now()
+	err := a.read(c.ExecPrepared(ctx, name, nil, nil, nil))
+	return a, time.Since(start), err
+}
+
+// read adds the result of a statement.
+func (a *answer) read(r *pgconn.ResultReader) error {
+	for r.NextRow() {
+		for i, v := range r.Values() {
+			if i > 0 {
+				a.rows = append(a.rows, '\t')
+			}
+			if v == nil {
+				a.rows = append(a.rows, `\N`...)
+			}
+			a.rows = append(a.rows, v...)
+		}
+		a.rows = append(a.rows, '\n')
+		a.n++
+	}
+	for _, f := range r.FieldDescriptions() {
+		a.types = append(a.types, f.DataTypeOID)
+		a.columns += fmt.Sprintf("%s type %d typmod %d format %d\n", f.Name, f.DataTypeOID, f.TypeModifier, f.Format)
+	}
+	tag, err := r.Close()
+	a.tag += tag.String()
+	return err
 }
 
 // result is all that was seen of one query.

@@ -5,11 +5,12 @@
 // whichever goroutine:
 //
 //	statement   SERVER; its parent is the traceparent of a comment in its text, as sqlcommenter writes it
-//	  decide    the text is parsed and planned, or found
+//	  decide    from its arrival on: the text is parsed and planned, or found
 //	  gate      the server is asked what the answer depends on
 //	  wait      until the stream has passed the gate's position; absent where it has
 //	  execute   the answer is computed; it may begin before the gate has ended, and be in vain
-//	    device  as far as a device does that
+//	    device  as far as a device does that; what it took for what are attributes
+//	  write     the rows are encoded, and handed to the kernel
 //	  forward   the server runs the statement
 //
 // Without an endpoint there is no Tracer, and no Span: both are nil, and their methods do nothing then and allocate nothing.

@@ -143,6 +143,13 @@ func (s *Span) Record(name string, began, ended time.Time, attributes ...string)
 	}
 }
 
+// Milliseconds gives a span a duration as an attribute.
+func (s *Span) Milliseconds(name string, d time.Duration) {
+	if s != nil {
+		s.span.SetAttributes(attribute.Float64(name, float64(d)/float64(time.Millisecond)))
+	}
+}
+
 // End ends a span.
 func (s *Span) End(at time.Time, attributes ...string) {
 	if s == nil {

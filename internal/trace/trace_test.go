@@ -50,6 +50,7 @@ func TestOff(t *testing.T) {
 				s := tracer.Statement("SELECT 1 /*traceparent='00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'*/", now)
 				s = Of(With(ctx, s)).Begin("execute", now)
 				s.Record("device", now, now, "pgaccel.device", "cpu")
+				s.Milliseconds("pgaccel.device.wait_ms", time.Millisecond)
 				s.End(now, "pgaccel.device", "cpu")
 				s.EndStatement(now, Outcome{Query: "SELECT 1"})
 			}); n > 0 {
