@@ -64,10 +64,10 @@ const preferredFunctionSQL = `(NOT EXISTS (SELECT FROM pg_catalog.unnest(f.proar
 // the expression names, a name[]; or a type of the session's temporary schema, where
 // types are looked for first (functions and operators never are). It finds the
 // functions by name, which costs some microseconds a name. The cast of the OID
-// keeps the planner from the index on it.
-func ShadowedNowSQL(names string) string {
-	return `(EXISTS (SELECT FROM pg_catalog.pg_proc f WHERE f.proname OPERATOR(pg_catalog.=) ANY (` + names + `)
-  AND f.oid::pg_catalog.int8 OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `)
+// keeps the planner from the index on it. Where the expression unshadowed is true, it is known that no function is.
+func ShadowedNowSQL(names, unshadowed string) string {
+	return `(CASE WHEN ` + unshadowed + ` THEN false ELSE EXISTS (SELECT FROM pg_catalog.pg_proc f WHERE f.proname OPERATOR(pg_catalog.=) ANY (` + names + `)
+  AND f.oid::pg_catalog.int8 OPERATOR(pg_catalog.>=) 16384 AND ` + preferredFunctionSQL + `) END
  OR CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0 THEN false ELSE EXISTS (SELECT FROM pg_catalog.pg_type y
   WHERE y.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() AND y.typname OPERATOR(pg_catalog.=) ANY ('{` + builtinTypes + `}'::pg_catalog.name[])) END)`
 }

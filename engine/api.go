@@ -94,7 +94,7 @@ type Decision interface {
 	Cursor() *Cursor
 	// Gate says, for RouteCandidate and RouteCursor, which form of the gate is the statement's, and the
 	// values, in text format, of its parameters $1..$7.
-	Gate() (GateForm, []string)
+	Gate() GateCall
 	// Constants is, for RouteCandidate, what is run behind the gate, in the same transaction; nil for
 	// nothing. An error of it is one of the statement's, perhaps: ReasonEvaluation.
 	Constants() *Constants
@@ -169,6 +169,8 @@ type Cursor struct {
 type Gate struct {
 	Rows [][]*string // text format; nil for null
 	Sent time.Time   // a time before it was sent
+	// Asked is the call that Rows answer.
+	Asked GateCall
 	// Constants are those that Decision.Constants has asked for.
 	Constants []vector.Datum
 	// Ahead is what was begun of the execution when the gate was sent; nil for nothing.

@@ -99,6 +99,7 @@ type Engine struct {
 	other   *statement // everything that is no SELECT
 	names   atomic.Pointer[nameSet]
 	sized   atomic.Pointer[sized]
+	known   atomic.Pointer[known]
 	stats   stats
 
 	satisfied    atomic.Pointer[satisfied]

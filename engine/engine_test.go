@@ -195,12 +195,12 @@ func TestDecisionOutlivesTheCatalog(t *testing.T) {
 	if d.Route() != RouteCandidate {
 		t.Fatalf("route %d", d.Route())
 	}
-	_, before := d.Gate()
+	before := d.Gate().Params
 	b.store.SetCatalog(&catalog.Catalog{WALSegmentSize: 16 << 20, WALBlockSize: 8192})
 	if r := st.Decide(Session{Forces: true}).Route(); r != RouteForward {
 		t.Errorf("a new execution: route %d", r)
 	}
-	if _, params := d.Gate(); d.Route() != RouteCandidate || !slices.Equal(params, before) || len(params) != 6 {
+	if params := d.Gate().Params; d.Route() != RouteCandidate || !slices.Equal(params, before) || len(params) != 7 {
 		t.Errorf("route %d, gate parameters %q, were %q", d.Route(), params, before)
 	}
 	b.tx.End()
@@ -222,8 +222,8 @@ func TestConstantsOfAnotherText(t *testing.T) {
 		"SELECT a FROM t WHERE a = 'x'", "SELECT a FROM t WHERE a = 99999999999"} {
 		for _, force := range []bool{false, true, false} {
 			d := b.engine.Prepare(sql, nil).Decide(Session{Forces: force})
-			_, params := d.Gate()
-			if candidate := d.Route() == RouteCandidate; candidate != (len(params) == 6) || candidate && !force {
+			params := d.Gate().Params
+			if candidate := d.Route() == RouteCandidate; candidate != (len(params) == 7) || candidate && !force {
 				t.Errorf("%s, force %v: route %d, %d parameters of the gate", sql, force, d.Route(), len(params))
 			}
 		}

@@ -81,7 +81,8 @@ type gateRow struct {
 	timeout    time.Duration // statement_timeout or, if that is shorter, transaction_timeout; 0 for none
 	staleness  time.Duration // pgaccel.max_staleness
 	tables     []gateTable
-	seen       *Seen // the execution's
+	seen       *Seen  // the execution's
+	known      *known // that some of it was taken from; nil: all was asked for
 
 	badStaleness bool // it is set to what is no duration, and counts as 0
 }
@@ -183,7 +184,7 @@ func GateSnapshot(rows [][]*string) string {
 // the statement wrote it, its schema where it wrote one, its OID, and the attribute
 // numbers of the columns that the statement mentions; then the functions' names, and the
 // OIDs of those that it calls; and the role whose rights count. The name is null for what a view
-// reads, which is known by its OID.
+// reads, which is known by its OID. The text of a known snapshot comes behind them (Engine.call).
 func gateParams(q *plan.Deps) []string {
 	var refs, schemas, oids, attnums, roles []string
 	tables := references(q)
@@ -314,6 +315,9 @@ func parseGate(gate Gate, tables int) (*gateRow, error) {
 			rowSecurity: text(gateRowSecurity) != "f",
 			fingerprint: catalog.Fingerprint(text(gateFingerprint)), names: text(gateNames)})
 	}
+	if k := gate.Asked.known; k != nil && g.text == k.text && g.server == k.server && rows[0][gateOperators] == nil {
+		k.fill(g)
+	}
 	return g, nil
 }
 
@@ -416,7 +420,7 @@ func (e *Engine) checkPresent(ctx context.Context, d *decision, server string) (
 		return 0, nil
 	}
 	// Always in one form: the session of our own has only one statement prepared.
-	rows, err := e.opt.Look(ctx, gateSQL, gateParams(d.deps))
+	rows, err := e.opt.Look(ctx, gateSQL, append(gateParams(d.deps), ""))
 	if err != nil {
 		return 0, forward(plan.ReasonNotReady, err.Error())
 	}

@@ -104,7 +104,8 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Deps) Gate {
 	b.t.Helper()
 	sent := time.Now()
 	var params [][]byte
-	for _, p := range gateParams(q) {
+	call := b.engine.call(GateFull, gateParams(q), q)
+	for _, p := range call.Params {
 		params = append(params, []byte(p))
 	}
 	oids := []uint32{25, 25, 25, 25, 25, 25}
@@ -112,7 +113,7 @@ func (b *gateBench) gate(c *pgx.Conn, q *plan.Deps) Gate {
 	if res.Err != nil {
 		b.t.Fatalf("the gate failed: %v", res.Err)
 	}
-	return Gate{Rows: texts(res), Sent: sent}
+	return Gate{Rows: texts(res), Sent: sent, Asked: call}
 }
 
 // ask runs the gate on c and returns the verdict.
@@ -122,6 +123,7 @@ func (b *gateBench) ask(c *pgx.Conn, q *plan.Deps) *plan.Forward {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	defer func() { b.engine.learn(g, gateParams(q)[gateFunctions]) }()
 	return b.engine.checkGate(&decision{deps: q, query: b.star, catalog: &catalog.Catalog{Operators: b.operators}}, g)
 }
 
@@ -465,7 +467,7 @@ func TestGateForms(t *testing.T) {
 						if form != GatePlain {
 							t.Fatal("not the plain form")
 						}
-						full, plain := ask(c, gateSQL, gateParams(one)), ask(c, form.SQL(), params)
+						full, plain := ask(c, gateSQL, append(gateParams(one), "")), ask(c, form.SQL(), append(params, ""))
 						for k := range full {
 							if k == gateInsertLSN || k == gateSnapshot {
 								continue
@@ -489,5 +491,66 @@ func TestGateForms(t *testing.T) {
 	}
 	if form, _ := gateFor(q); form != GateFull {
 		t.Error("the plain form for two tables")
+	}
+}
+
+// TestKnownAtSnapshot: what is read of the catalogs is not asked for again at a snapshot that shows the same, and is after any commit.
+func TestKnownAtSnapshot(t *testing.T) {
+	b := newGateBench(t)
+	reader := b.connect("reader")
+	q := b.plan()
+	q.Functions = []string{"sum"}
+	asked := func() bool { // for the catalogs
+		t.Helper()
+		gate := b.gate(reader, q)
+		g, err := parseGate(gate, len(q.Tables))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := gate.Rows[0][gateOperators] != nil
+		for i := range g.tables {
+			if g.tables[i].fingerprint != q.Tables[i].Meta.Fingerprint || (gate.Rows[i][gateFingerprint] != nil) != all || (g.known == nil) != all {
+				t.Errorf("table %d: fingerprint %q, want %q, asked for %v", i, g.tables[i].fingerprint, q.Tables[i].Meta.Fingerprint, all)
+			}
+		}
+		if g.operators != b.operators || g.shadowed {
+			t.Errorf("operators %q, want %q, shadowed %v", g.operators, b.operators, g.shadowed)
+		}
+		return all
+	}
+	for asked() { // others may commit at first
+		if f := b.ask(reader, q); f != nil {
+			t.Fatal(f)
+		}
+	}
+	if asked() {
+		t.Error("asked again at the same snapshot")
+	}
+	other := *q
+	other.Functions = []string{"max"}
+	if f := b.ask(reader, &other); f != nil || b.engine.known.Load() == nil {
+		t.Error(f)
+	}
+	if asked() || !b.engine.known.Load().functions[gateParams(&other)[gateFunctions]] {
+		t.Error("what another statement has learned takes the place of the first one's")
+	}
+	b.exec(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	if !asked() {
+		t.Error("not asked in REPEATABLE READ")
+	}
+	b.exec(reader, "ROLLBACK")
+	if asked() {
+		t.Error("asked again behind a transaction that wrote nothing")
+	}
+	b.exec(b.admin, "CREATE TABLE unrelated (k int)")
+	if !asked() {
+		t.Error("not asked behind a commit")
+	}
+	b.ask(reader, q)
+	b.exec(b.admin, "BEGIN; CREATE FUNCTION sum(int, int) RETURNS int LANGUAGE sql AS 'SELECT 7'")
+	b.ask(reader, q) // while it is not committed
+	b.exec(b.admin, "COMMIT")
+	if f := b.ask(reader, q); f == nil {
+		t.Error("a function that shadows one of the statement's is not seen")
 	}
 }

@@ -16,7 +16,7 @@ import "pgaccel/catalog"
 // gateSQL is the gate: the SELECT that the proxy runs on the client's own upstream
 // connection, in the client's transaction, just before Execute. As long as the
 // session's role has the rights that it needs it cannot fail; it has to be prepared,
-// has the parameters $1..$7 of type text, returns one row for each table and view of the
+// has the parameters $1..$8 of type text, returns one row for each table and view of the
 // statement, and takes no locks that matter.
 //
 // Planning it costs ten times what running it does, so that a session prepares it
@@ -41,7 +41,7 @@ var gateSQL = gateTableSQL{resolved: `CASE WHEN t.ref IS NULL THEN t.oid ELSE ` 
 	allowed: `CASE WHEN t.role OPERATOR(pg_catalog.=) 0 THEN ` + allowedSQL("", "t.oid", "t.attnums") + ` ELSE ` + allowedSQL("t.role, ", "t.oid", "t.attnums") + ` END`,
 	secured: `CASE WHEN t.role OPERATOR(pg_catalog.=) 0 THEN pg_catalog.row_security_active(t.oid) ELSE
 	 (SELECT c.relrowsecurity FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) t.oid) END`,
-	oid: "t.oid", attnums: "t.attnums", fingerprint: catalog.FingerprintSQL("t.oid")}.gate() + `
+	oid: "t.oid", attnums: "t.attnums", fingerprint: catalog.FingerprintSQL("t.oid"), known: knownSQL("$8")}.gate() + `
 FROM ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.text[])), pg_catalog.unnest((SELECT $2::pg_catalog.text[])),
  pg_catalog.unnest((SELECT $3::pg_catalog.oid[])), pg_catalog.unnest((SELECT $4::pg_catalog.text[])), pg_catalog.unnest((SELECT $7::pg_catalog.oid[]))) WITH ORDINALITY AS t(ref, schema, oid, attnums, role, i)
 ORDER BY t.i`
@@ -51,10 +51,16 @@ ORDER BY t.i`
 // quarter. $2 is empty where the statement has not written a schema.
 var gatePlainSQL = gateTableSQL{resolved: resolvedSQL("$1", "$2", "$2::pg_catalog.text OPERATOR(pg_catalog.=) ''"),
 	allowed: allowedSQL("", "$3::pg_catalog.oid", "$4::pg_catalog.text"), secured: `pg_catalog.row_security_active($3::pg_catalog.oid)`,
-	oid: "$3::pg_catalog.oid", attnums: "$4::pg_catalog.text", fingerprint: catalog.PlainFingerprintSQL("$3::pg_catalog.oid")}.gate()
+	oid: "$3::pg_catalog.oid", attnums: "$4::pg_catalog.text", fingerprint: catalog.PlainFingerprintSQL("$3::pg_catalog.oid"), known: knownSQL("$7")}.gate()
+
+// knownSQL says whether the snapshot is one that a text is of, at which what is read of the catalogs is known; see known.
+func knownSQL(text string) string {
+	return `(SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text OPERATOR(pg_catalog.=) ` + text + `::pg_catalog.text
+  AND pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'repeatable read')`
+}
 
 // gateTableSQL are the expressions for what the gate is told of a table, and for what it says.
-type gateTableSQL struct{ resolved, allowed, secured, oid, attnums, fingerprint string }
+type gateTableSQL struct{ resolved, allowed, secured, oid, attnums, fingerprint, known string }
 
 // resolvedSQL is the OID of what a name means in the session. to_regclass must not be asked for
 // what is in a schema that the role may not use.
@@ -96,13 +102,13 @@ func (t gateTableSQL) gate() string {
  pg_catalog.current_setting('pgaccel.device', true),
  pg_catalog.current_setting('pgaccel.index', true),
  pg_catalog.current_setting('pgaccel.reuse', true),
- ` + catalog.OperatorsSQL + `,
- ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]") + `,
+ CASE WHEN ` + t.known + ` THEN NULL ELSE ` + catalog.OperatorsSQL + ` END,
+ ` + catalog.ShadowedNowSQL("(SELECT $5::pg_catalog.name[])::pg_catalog.name[]", t.known) + `,
  NOT EXISTS (SELECT FROM pg_catalog.unnest((SELECT $6::pg_catalog.oid[])) f(o) WHERE pg_catalog.has_function_privilege(f.o, 'EXECUTE') IS FALSE),
  ` + t.resolved + `,
  ` + t.allowed + `,
  ` + t.secured + `,
- ` + t.fingerprint + `,
+ CASE WHEN ` + t.known + ` THEN NULL ELSE ` + t.fingerprint + ` END,
  CASE WHEN pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.=) 'repeatable read'
   THEN (SELECT pg_catalog.string_agg((pg_catalog.pg_identify_object(1259::pg_catalog.oid, ` + t.oid + `, a.n)).identity, ',' ORDER BY a.i)
    FROM ROWS FROM (pg_catalog.unnest(` + t.attnums + `::pg_catalog.int2[])) WITH ORDINALITY a(n, i)) END`

@@ -268,7 +268,12 @@ var literalOfTime = regexp.MustCompile(`(?i)'\s*([-+]?\d|j\d|now|today|tomorrow|
 	`jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)`)
 
 // Gate implements Decision.
-func (d *decision) Gate() (GateForm, []string) { return d.form, d.gate }
+func (d *decision) Gate() GateCall {
+	if d.gate == nil {
+		return GateCall{Form: d.form}
+	}
+	return d.statement.engine.call(d.form, d.gate, d.deps)
+}
 
 // Forwarded implements Decision.
 func (d *decision) Forwarded(reason plan.Reason) time.Time {
@@ -414,6 +419,7 @@ func (d *decision) admit(ctx context.Context, gate Gate, described []Field, para
 	if f := d.statement.engine.checkGate(d, g); f != nil {
 		return g, nil, f
 	}
+	d.statement.engine.learn(g, d.gate[gateFunctions])
 	if d.finish == nil { // else the rest is described
 		if f := checkDescription(d.query, described); f != nil {
 			return g, nil, f

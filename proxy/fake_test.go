@@ -152,11 +152,11 @@ func (s *fakeStatement) Split() *engine.Split {
 }
 
 // Gate names one table that does not exist, so that the gate has a row.
-func (s *fakeStatement) Gate() (engine.GateForm, []string) {
+func (s *fakeStatement) Gate() engine.GateCall {
 	if s.plain {
-		return engine.GatePlain, []string{`"nosuch"`, "", "1", "{}", "{}", "{}"}
+		return engine.GateCall{Form: engine.GatePlain, Params: []string{`"nosuch"`, "", "1", "{}", "{}", "{}", ""}}
 	}
-	return engine.GateFull, []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}", "{0}"}
+	return engine.GateCall{Form: engine.GateFull, Params: []string{`{"\"nosuch\""}`, "{NULL}", "{1}", `{"{}"}`, "{}", "{}", "{0}", ""}}
 }
 
 // Constants asks for nothing, unless the test does.

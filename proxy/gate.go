@@ -93,14 +93,14 @@ type gateRun struct {
 // gateBatch runs the gate for the local execution, and prepares it where it is not or may not
 // be there.
 func (s *session) gateBatch(b []byte, g *gateRun, anew bool) []byte {
-	form, params := s.local.decision.Gate()
-	g.form = form
-	g.answer = engine.Gate{Sent: time.Now()}
+	call := s.local.decision.Gate()
+	g.form = call.Form
+	g.answer = engine.Gate{Sent: time.Now(), Asked: call}
 	if g.guarded = s.block == 'T'; g.guarded {
 		b = s.command(b, savepointSQL)
 	}
 	b = s.describeSubstitutes(b, g) // where an error of it can be undone
-	b = s.gateOf(b, form, params, anew || !s.gatePrepared[form])
+	b = s.gateOf(b, call.Form, call.Params, anew || !s.gatePrepared[call.Form])
 	if g.constants != nil {
 		b = s.constants(b, g.constants, s.local.portal)
 	}

@@ -20,7 +20,8 @@ func BenchmarkGateInBlock(b *testing.B) {
 			s := newSession(context.Background(), newFake(), nil)
 			st := candidate(numbers(1))
 			st.plain = true
-			form, params := st.Gate()
+			call := st.Gate()
+			form, params := call.Form, call.Params
 			c.exchange(query("begin"))
 			c.exchange(s.gateOf(nil, form, params, true), syncing())
 			var batch []byte

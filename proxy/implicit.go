@@ -70,9 +70,9 @@ func (s *session) beginImplicit(d engine.Decision, alone bool) bool {
 		return false
 	}
 	s.implicit = implicitTransaction{stage: implicitAsking}
-	form, params := d.Gate()
-	s.implicit.form = form
-	b := s.gateOf(nil, form, params, true)
+	call := d.Gate()
+	s.implicit.form = call.Form
+	b := s.gateOf(nil, call.Form, call.Params, true)
 	s.own(replySync)
 	s.toServer.add(appendEmpty(b, wire.Sync))
 	return true

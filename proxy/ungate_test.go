@@ -156,7 +156,7 @@ func TestUndoingTheGateFails(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %s, asked %v, extended %v", c.why, c.hit, c.asked, extended), func(t *testing.T) {
 				st := candidate(numbers(1))
 				b := newBench(fakeOf(candidateSQL, st))
-				gate, _ := st.Gate()
+				gate := st.Gate().Form
 				failed, hits := false, 0
 				p := &scripted{status: 'I', statements: map[string]string{}, portals: map[string]string{}}
 				p.fails = func(typ byte, sql string) string {
@@ -250,7 +250,7 @@ func TestCancelOfAForwardedStatement(t *testing.T) {
 			f := fakeOf(candidateSQL, st)
 			f.add(split, &fakeStatement{route: engine.RouteSplit, prefix: "BEGIN;", last: candidateSQL, lastSt: st})
 			b := newBench(f)
-			gate, _ := st.Gate()
+			gate := st.Gate().Form
 			p := &scripted{status: 'I', statements: map[string]string{}, portals: map[string]string{}}
 			p.fails = func(typ byte, sql string) string {
 				switch {

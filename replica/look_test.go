@@ -82,7 +82,7 @@ func TestShadowed(t *testing.T) {
 		if cat.Shadowed[name] != want {
 			t.Errorf("shadowed %q: %v", name, cat.Shadowed[name])
 		}
-		now := queryText(t, c, "SELECT ("+catalog.ShadowedNowSQL("ARRAY['"+name+"']::name[]")+")::text")
+		now := queryText(t, c, "SELECT ("+catalog.ShadowedNowSQL("ARRAY['"+name+"']::name[]", "false")+")::text")
 		if function := name[0] >= 'a' && name != "lower"; function && now != fmt.Sprint(want) {
 			t.Errorf("shadowed now %q: %s", name, now)
 		}
