@@ -6,6 +6,7 @@
 #
 #   scripts/gpubench.sh                        everything at scale factor 20
 #   scripts/gpubench.sh --only ssb --scale 1   one part
+#   scripts/gpubench.sh --only ssb --scale 20 --ssb-files DIR   over the tables that ssb-dbgen has written there, or writes to named pipes there (docs/gpu.md)
 #   scripts/gpubench.sh --only clickbench,tpch --clickbench-rows 30000000 --duckdb build/duckdb
 #   scripts/gpubench.sh --only index --index-rows 120000000   conditions by bitmap indexes: four tables of so many rows, 36 GB of disk
 #   scripts/gpubench.sh --only wire            where the time goes between kernels and client: SSB, by pgaccel's spans

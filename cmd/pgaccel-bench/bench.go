@@ -263,6 +263,7 @@ func gpuCommand() *cobra.Command {
 	f.BoolVar(&o.Quick, "quick", false, "tiny inputs, for the emulator: answers are checked, times mean little")
 	f.StringSliceVar(&o.Only, "only", nil, "parts to run: "+strings.Join(bench.GPUParts(), ", ")+" (default all)")
 	f.Float64Var(&o.Scale, "scale", 0, "scale factor of the Star Schema Benchmark (default 20, or 0.02 with --quick)")
+	f.StringVar(&o.SSBFiles, "ssb-files", "", "folder with ssb-dbgen's tables of that scale factor: customer.tbl, supplier.tbl, part.tbl, date.tbl, and lineorder.tbl or its pieces .1, .2 ...; named pipes, too (default: generate them)")
 	f.Int64Var(&o.Rows, "clickbench-rows", 0, "rows of ClickBench's table (default 10000000, or 20000 with --quick)")
 	f.Float64Var(&o.TPCH, "tpch-scale", 0, "scale factor of TPC-H (default 10, or 0.01 with --quick)")
 	f.Int64Var(&o.IndexRows, "index-rows", 0, "rows of each of the four tables of the part index (default 120000000, or 200000 with --quick)")

@@ -20,6 +20,7 @@ import (
 type GPUOptions struct {
 	Only         []string  // parts of GPUParts; nil is all
 	Scale        float64   // scale factor of the Star Schema Benchmark; 0 is 20, or 0.02 with Quick
+	SSBFiles     string    // folder with dbgen's tables of that scale factor; "" generates them
 	Rows         int64     // of ClickBench's table; 0 is ten million, or 20,000 with Quick
 	TPCH         float64   // scale factor of TPC-H; 0 is 10, or 0.01 with Quick
 	IndexRows    int64     // of each table of the part index; 0 is 120 million, or 200,000 with Quick
@@ -52,6 +53,11 @@ func (o *GPUOptions) fill() error {
 	if o.Device == "" {
 		o.Device = "cuda"
 	}
+	if o.SSBFiles != "" {
+		if _, err := findTblFiles(o.SSBFiles); err != nil {
+			return err
+		}
+	}
 	for _, part := range o.Only {
 		if !slices.Contains(GPUParts(), part) {
 			return fmt.Errorf("no part %q: use some of %s", part, strings.Join(GPUParts(), ", "))
@@ -71,6 +77,7 @@ type gpuRun struct {
 	log      *slog.Logger
 	copies   copyRates
 	data     *ssbData // of the parts that share it; nil before the first
+	dataErr  error    // why there is none
 }
 
 // GPU runs the benchmark of the device path: each part writes its tables to out and

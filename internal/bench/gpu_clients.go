@@ -88,7 +88,7 @@ func (r *gpuRun) clients(ctx context.Context, d *ssbData, part, where string, me
 			break
 		}
 	}
-	t := gpuTable{Part: part, Title: fmt.Sprintf("Clients in process, queries in turns, %s, scale factor %v", where, r.Scale),
+	t := gpuTable{Part: part, Title: fmt.Sprintf("Clients in process, queries in turns, %s%s, scale factor %v", where, r.whoseData(), r.Scale),
 		Columns: []string{"queries", "clients", "shared", "queries/s", "median ms", "99 % ms", "of them joined", "scanned together", "GB/s copied"},
 		Notes:   []string{"From the plan to the rows, each answer compared with the processor's. joined: to one that is equal and waits or runs; together: with others, what does not fit; copied: to the device."}}
 	for _, w := range work {

@@ -40,8 +40,8 @@ func (r *gpuRun) coprocessorAlone(ctx context.Context, d *ssbData, planned []ssb
 		return err
 	}
 	defer m.close()
-	t := gpuTable{Part: "coprocessor", Title: fmt.Sprintf("Larger than memory: %s of columns in host memory, %s of device memory; medians of %d runs in ms",
-		size(data), size(budget), r.Runs),
+	t := gpuTable{Part: "coprocessor", Title: fmt.Sprintf("Larger than memory%s: %s of columns in host memory, %s of device memory; medians of %d runs in ms",
+		r.whoseData(), size(data), size(budget), r.Runs),
 		Columns: []string{"query", "time", "MB read", "its copy", "time / its copy", "MB copied", "their copy", "time / their copy", "plain MB", "plain copy", "plain copy / time", "kernels", "CPU"}}
 	var wrong []string
 	var failed error

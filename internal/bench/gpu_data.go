@@ -1,13 +1,13 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"pgaccel/catalog"
 	"pgaccel/colstore"
@@ -19,8 +19,8 @@ import (
 	"pgaccel/vector"
 )
 
-// ssbData is the benchmark's tables in columns, without a server: the generator's rows
-// go straight into the store.
+// ssbData is the benchmark's tables in columns, without a server: the rows of the generator,
+// or of dbgen's files, go straight into the store.
 type ssbData struct {
 	store  *colstore.Store
 	tables map[uint32]*colstore.Table
@@ -85,23 +85,53 @@ func ssbCatalog() (*catalog.Catalog, error) {
 	return cat, nil
 }
 
-// loadSSB generates all tables into a store of their own, with every processor. memory
-// bounds the store in bytes.
-func loadSSB(ctx context.Context, scale float64, memory int64) (d *ssbData, err error) {
+// ssbSource is where the tables' rows come from.
+type ssbSource interface {
+	// parts is how many writers take a table's rows at once.
+	parts(table string) int
+	// write has all rows of a part, counted from 0, into a writer, which it does not close.
+	write(ctx context.Context, meta *catalog.Table, part int, w *colstore.Writer) error
+}
+
+// generatedSSB are the rows of our own generator.
+type generatedSSB struct{ scale float64 }
+
+func (g generatedSSB) parts(table string) int {
+	if table == "lineorder" {
+		return runtime.GOMAXPROCS(0)
+	}
+	return 1
+}
+
+func (g generatedSSB) write(ctx context.Context, meta *catalog.Table, part int, w *colstore.Writer) error {
+	err := ssb.Source.Generate(meta.Name, g.scale, part, g.parts(meta.Name), &copyText{ctx, newRowParser(meta, w, '\t', false)})
+	if err != nil {
+		return fmt.Errorf("generating %s: %w", meta.Name, err)
+	}
+	return nil
+}
+
+// loadSSB brings all tables into a store of their own, side by side: a program that writes
+// several files may write them in any order, or all at once. memory bounds the store in bytes.
+func loadSSB(ctx context.Context, source ssbSource, memory int64) (d *ssbData, err error) {
 	d = &ssbData{tables: map[uint32]*colstore.Table{}}
 	if d.cat, err = ssbCatalog(); err != nil {
 		return nil, err
 	}
 	d.store = colstore.New(colstore.Options{MemoryLimit: memory})
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
-	for _, meta := range d.cat.Tables {
-		t, err := loadSSBTable(ctx, d.store, meta, scale)
-		if err != nil {
-			return nil, fmt.Errorf("generating %s: %w", meta.Name, err)
+	tables := make([]*colstore.Table, len(d.cat.Tables))
+	all, each := errgroup.WithContext(ctx)
+	for i, meta := range d.cat.Tables {
+		all.Go(func() (err error) {
+			tables[i], err = loadSSBTable(each, d.store, source, meta)
+			return err
+		})
+	}
+	err = all.Wait()
+	for i, meta := range d.cat.Tables {
+		t := tables[i]
+		if t == nil {
+			continue
 		}
 		meta.Rows = t.Rows
 		d.tables[meta.OID] = t
@@ -109,6 +139,10 @@ func loadSSB(ctx context.Context, scale float64, memory int64) (d *ssbData, err 
 		if meta.Name == "lineorder" {
 			d.rows = t.Rows
 		}
+	}
+	if err != nil {
+		d.close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -122,46 +156,35 @@ func (d *ssbData) close() {
 	d.store.Close()
 }
 
-func loadSSBTable(ctx context.Context, store *colstore.Store, meta *catalog.Table, scale float64) (*colstore.Table, error) {
+func loadSSBTable(ctx context.Context, store *colstore.Store, source ssbSource, meta *catalog.Table) (*colstore.Table, error) {
 	loader := store.NewLoader(meta)
-	parts := runtime.GOMAXPROCS(0)
-	if meta.Name != "lineorder" {
-		parts = 1
-	}
-	writers := make([]*colstore.Writer, parts)
-	for i := range writers {
-		writers[i] = loader.NewWriter()
-	}
-	errs := make([]error, parts)
-	var all sync.WaitGroup
-	for i, w := range writers {
-		all.Go(func() {
-			errs[i] = ssb.Source.Generate(meta.Name, scale, i, parts, &copyText{ctx: ctx, meta: meta, w: w})
-			if err := w.Close(); errs[i] == nil {
-				errs[i] = err
+	all, each := errgroup.WithContext(ctx)
+	for part := range source.parts(meta.Name) {
+		w := loader.NewWriter()
+		all.Go(func() error {
+			err := source.write(each, meta, part, w)
+			if closed := w.Close(); err == nil {
+				err = closed
 			}
+			return err
 		})
 	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			loader.Abort()
-			return nil, err
-		}
+	err := all.Wait()
+	var t *colstore.Table
+	if err == nil {
+		t, err = loader.Finish()
 	}
-	t, err := loader.Finish()
 	if err != nil {
 		loader.Abort()
+		return nil, err
 	}
-	return t, err
+	return t, nil
 }
 
-// copyText takes COPY text, whole lines at a time as the generator writes them, into a
-// writer of columns.
+// copyText takes COPY text, whole lines at a time as the generator writes them.
 type copyText struct {
-	ctx  context.Context
-	meta *catalog.Table
-	w    *colstore.Writer
+	ctx context.Context
+	*rowParser
 }
 
 // Write implements io.Writer.
@@ -169,37 +192,10 @@ func (c *copyText) Write(text []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n := len(text)
-	for len(text) > 0 {
-		for i := range c.meta.Columns {
-			end := byte('\t')
-			if i == len(c.meta.Columns)-1 {
-				end = '\n'
-			}
-			if !c.meta.Columns[i].Type.Kind.IsText() {
-				v, k := int64(0), 0
-				for ; k < len(text) && '0' <= text[k] && text[k] <= '9'; k++ {
-					v = 10*v + int64(text[k]-'0')
-				}
-				if k == 0 || k >= len(text) || text[k] != end {
-					return 0, fmt.Errorf("%s: no number at %.20q", c.meta.Columns[i].Name, text)
-				}
-				c.w.Int(i, v)
-				text = text[k+1:]
-				continue
-			}
-			k := bytes.IndexByte(text, end)
-			if k < 0 {
-				return 0, fmt.Errorf("%s: no end of %.20q", c.meta.Columns[i].Name, text)
-			}
-			c.w.Text(i, text[:k])
-			text = text[k+1:]
-		}
-		if err := c.w.EndRow(); err != nil {
-			return 0, err
-		}
+	if err := c.parse(text); err != nil {
+		return 0, err
 	}
-	return n, nil
+	return len(text), nil
 }
 
 // queries plans the 13 queries.

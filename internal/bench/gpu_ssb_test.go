@@ -14,7 +14,7 @@ import (
 func TestSSBData(t *testing.T) {
 	began := time.Now()
 	const scale = 0.02
-	d, err := loadSSB(t.Context(), scale, 1<<30)
+	d, err := loadSSB(t.Context(), generatedSSB{scale}, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
