@@ -92,7 +92,7 @@ func TestRandomQueriesOnDevice(t *testing.T) {
 	for _, memory := range []int64{0, 200_000} { // in which many tables do not fit, with most seeds
 		asked, onDevice, streamed, narrowed := 0, 0, 0, 0
 		for seed := uint64(2); asked == 0 || memory > 0 && streamed < n/50 && seed < 6; seed++ {
-			r, err := Run(ctx, Options{Seed: seed, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceMemory: memory, DeviceWorker: program, Indexes: memory == 0, Out: t.Output()})
+			r, err := Run(ctx, Options{Seed: seed, Queries: n, Sessions: 2, Changes: 10, Eager: true, Device: "emu", DeviceMemory: memory, DeviceWorker: program, Out: t.Output()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,6 @@ type Options struct {
 	// Device and those with it are server.Config's; sessions demand a device that is named.
 	Device, DeviceWorker string
 	DeviceMemory         int64
-	Indexes              bool // bitmap indexes are asked wherever they can be; Eager has all columns that queries use indexed
 }
 
 // schemaQueries is the number of queries on one schema before the next one.

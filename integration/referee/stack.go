@@ -91,20 +91,11 @@ func (s *stack) start(opt Options) error {
 	if byRole {
 		s.byRole = fmt.Sprintf("postgres://rf_mode@%s/postgres?sslmode=disable", s.accel.Addr())
 	}
-	settings := ""
-	if opt.Indexes {
-		settings = "%20-c%20pgaccel.index%3Dforce"
-	}
-	kind, _, _ := strings.Cut(opt.Device, ":")
-	device := kind == "cuda" || kind == "emu"
-	if device {
-		settings += "%20-c%20pgaccel.device%3D" + kind
-	}
-	s.proxy += settings
-	if byRole && settings != "" {
-		s.byRole += "&options=" + strings.TrimPrefix(settings, "%20")
-	}
-	if device {
+	if kind, _, _ := strings.Cut(opt.Device, ":"); kind == "cuda" || kind == "emu" {
+		s.proxy += "%20-c%20pgaccel.device%3D" + kind
+		if byRole {
+			s.byRole += "&options=-c%20pgaccel.device%3D" + kind
+		}
 		return s.waitDevice()
 	}
 	return nil

@@ -37,7 +37,6 @@ func main() {
 	flag.StringVar(&o.Device, "device", "cpu", "where pgaccel computes: cpu, or cuda, cuda:N[,M...] or emu, which sessions then demand")
 	flag.StringVar(&o.DeviceWorker, "device-worker", "", "program that has the device")
 	flag.Int64Var(&o.DeviceMemory, "device-memory", 0, "bytes of each device to use; 0 is 85 % of what is free")
-	flag.BoolVar(&o.Indexes, "indexes", false, "have bitmap indexes asked wherever that can be; -eager has every column that queries use indexed")
 	flag.Int64Var(&o.QueryMemory, "query-memory", 0, "bytes that queries may hold, so that they go on in files or are forwarded; 0 is plenty")
 	expressions := flag.Bool("expressions", false, "ask for n random expressions of what is answered, over a table of hard values")
 	verbose := flag.Bool("v", false, "print pgaccel's log")
