@@ -27,7 +27,7 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	if !l.p.narrowable || use == IndexOff || q.TableID == 0 {
 		return func() {}
 	}
-	chosen, clustered := l.cheaper(l.indexables(), use == IndexForce)
+	chosen, clustered := l.choose(l.indexables(), use == IndexForce)
 	if len(chosen) == 0 {
 		return func() {}
 	}
@@ -105,12 +105,12 @@ func (h *heldIndexes) release() {
 // What indexes cost a device, in bytes of columns that it reads in the same time. Of these an H200 reads 3.4 TB/s:
 // 1840 segments took 8 us and 5 to 11 us more for each term (bench/results).
 const (
-	narrowRow  = 0.3     // of a row: its bit is written and read, and a block has 65,536 of them
-	termRow    = 0.3     // of a row of each term: bins are looked for
-	atomCost   = 4 * 8   // of an atom
-	indexShare = 0.8     // of a scan's cost that indexes may have, at most
-	vectorRows = 1 << 10 // of which all of a column is read, or nothing
-	indexLooks = 8       // segments that are looked at
+	narrowRow    = 0.3     // of a row: its bit is written and read, and a block has 65,536 of them
+	termRow      = 0.3     // of a row of each term: bins are looked for
+	atomCost     = 4 * 8   // of an atom
+	indexShare   = 0.8     // of a scan's cost that indexes may have, at most
+	vectorRows   = 1 << 10 // of which all of a column is read, or nothing
+	indexSamples = 8       // segments that are looked at
 	// clusteredRows is how many rows of a vector that has some pass where a device had better read whole vectors
 	// of columns than row by row.
 	clusteredRows = 64
@@ -119,8 +119,8 @@ const (
 // narrowCost is that of one more launch. Tests have none.
 var narrowCost float64 = 16 << 20
 
-// looked is what is known of a step by some segments.
-type looked struct {
+// indexEstimate is what some segments say of a step.
+type indexEstimate struct {
 	bytes float64 // of the column
 	atoms float64 // that a device reads of the indexes
 	alive float64 // vectors that have a row which the indexes leave, at most
@@ -128,25 +128,25 @@ type looked struct {
 	exact bool
 }
 
-// cheaper chooses of some steps those of which a device asks the indexes: all where that is forced, none where
+// choose returns those of some steps of which a device asks the indexes: all where that is forced, none where
 // the scan is as cheap. clustered is program.Indexed.Clustered.
-func (l *lowering) cheaper(list []indexable, forced bool) (chosen []indexable, clustered bool) {
+func (l *lowering) choose(list []indexable, forced bool) (chosen []indexable, clustered bool) {
 	segments := l.p.tab.Segments
 	if len(list) == 0 || len(segments) == 0 {
 		return nil, false
 	}
-	known := make([]looked, len(list))
+	known := make([]indexEstimate, len(list))
 	for k := range known {
 		known[k].exact = true
 	}
 	survived, rows := 0, 0
-	apart := max(len(segments)/indexLooks, 1)
+	apart := max(len(segments)/indexSamples, 1)
 	for i := apart / 2; i < len(segments); i += apart {
 		if seg := segments[i]; survives(seg, list) {
 			survived++
 			rows += seg.Rows
 			for k := range list {
-				known[k].look(&list[k], seg)
+				known[k].sample(&list[k], seg)
 			}
 		}
 	}
@@ -206,8 +206,8 @@ func survives(seg *colstore.Segment, list []indexable) bool {
 	return true
 }
 
-// look adds what a segment says.
-func (x *looked) look(c *indexable, seg *colstore.Segment) {
+// sample adds what a segment says.
+func (x *indexEstimate) sample(c *indexable, seg *colstore.Segment) {
 	vectors := float64(seg.Rows) / vectorRows
 	alive, rows := 0.0, 0.0
 	for i, of := range c.any {
