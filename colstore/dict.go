@@ -382,12 +382,12 @@ func (d *Dict) Blocks() Blocks {
 	return Blocks{ID: d.base.id, Strings: d.base.n, Data: d.base.data, Starts: d.base.starts}
 }
 
-// Adds says what each code of a packed string adds to its length (compress.Symbols.Adds; where strings are not encoded, compress.Adds).
-func (d *Dict) Adds(characters bool) []uint8 {
+// CodeLengths says what each code of a packed string adds to its length (compress.Symbols.CodeLengths; where strings are not encoded, compress.CodeLengths).
+func (d *Dict) CodeLengths(characters bool) []uint8 {
 	if d.base == nil || d.base.symbols == nil {
-		return compress.Adds(characters)
+		return compress.CodeLengths(characters)
 	}
-	return d.base.symbols.Adds(characters)
+	return d.base.symbols.CodeLengths(characters)
 }
 
 // Longest bounds the bytes of a string.

@@ -132,8 +132,8 @@ func (t *Symbols) Common(a, b []byte) (n int) {
 	return n
 }
 
-// Adds says what each byte adds to a string's length: 1, or of characters 1 where one begins, by UTF-8. It is by the byte.
-func Adds(characters bool) []uint8 {
+// CodeLengths says what each byte adds to a string's length: 1, or of characters 1 where one begins, by UTF-8. It is by the byte.
+func CodeLengths(characters bool) []uint8 {
 	adds := make([]uint8, 256)
 	for c := range adds {
 		if !characters || c&0xc0 != 0x80 {
@@ -143,9 +143,9 @@ func Adds(characters bool) []uint8 {
 	return adds
 }
 
-// Adds is Adds by codes, and behind them by bytes that follow an escape: code 255 adds escapeFollows.
-func (t *Symbols) Adds(characters bool) []uint8 {
-	bytes := Adds(characters)
+// CodeLengths is CodeLengths by codes, and behind them by bytes that follow an escape: code 255 adds escapeFollows.
+func (t *Symbols) CodeLengths(characters bool) []uint8 {
+	bytes := CodeLengths(characters)
 	adds := make([]uint8, 256, 512)
 	for code := range adds {
 		for i := range t.sizes[code] {
@@ -156,5 +156,5 @@ func (t *Symbols) Adds(characters bool) []uint8 {
 	return append(adds, bytes...)
 }
 
-// escapeFollows is what Adds has of an escape, and a flag that no length of a symbol has.
+// escapeFollows is what CodeLengths has of an escape, and a flag that no length of a symbol has.
 const escapeFollows = 1 << 7

@@ -70,7 +70,7 @@ func (j *job) execute(stream int) (*program.Result, error) {
 		}
 	}
 	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
-	b.commands = j.walked(b.commands)
+	b.commands = j.appendStringScans(b.commands)
 	for _, p := range j.parts {
 		b.commands = p.narrow(b.commands)
 		switch {

@@ -54,7 +54,7 @@ type job struct {
 	chunks                  []*chunk // that bring what is kept
 	blob                    []byte   // data of this query only
 	fixups                  []fixup
-	walks                   []*stringsWalk
+	stringScans             []*stringsScan
 }
 
 // kernel is what computes a query, or a lookup's build.
@@ -334,7 +334,7 @@ func (j *job) release(err error) {
 	}
 	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
 	j.bufferSize, j.orders, j.lists, j.fromSet = 0, 0, 0, false
-	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups, j.walks = nil, nil, nil, nil, nil, nil, nil
+	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups, j.stringScans = nil, nil, nil, nil, nil, nil, nil
 }
 
 // settle ends a load: what it brought is there, or with err, is not.

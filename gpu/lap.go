@@ -176,7 +176,7 @@ func (v *lap) execute(stream int) error {
 	}
 	b.commands = program.Clear(b.commands, u.lanes, regions, sms)
 	for _, r := range v.aboard {
-		b.commands = r.j.walked(b.commands)
+		b.commands = r.j.appendStringScans(b.commands)
 	}
 	if len(v.of.streams) == 0 {
 		for _, p := range readers {

@@ -211,7 +211,7 @@ func TestSameQuery(t *testing.T) {
 			Constants: make([]int64, 1), Ranges: make([]program.Range, 1), Bits: []program.Bits{{Set: compress.Set{Bits: make([]uint64, 1)},
 				Match: &program.Match{Strings: program.Strings{ID: 4}, Next: make([]uint8, 1), Rest: make([]uint16, 1)}}},
 			Sets:    [][]int64{{1}},
-			Tables:  []program.TableData{{Values: make([]int64, 1), Lengths: &program.Lengths{Strings: program.Strings{ID: 5}, Adds: make([]uint8, 1), Rest: make([]int32, 1)}, Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
+			Tables:  []program.TableData{{Values: make([]int64, 1), Lengths: &program.Lengths{Strings: program.Strings{ID: 5}, CodeLengths: make([]uint8, 1), Rest: make([]int32, 1)}, Nulls: make([]uint8, 1), Faults: make([]uint8, 1)}},
 			Lookups: []program.LookupData{{ID: 3}}, Digits: make([]program.DigitData, 1)}
 	}
 	names := map[string]bool{ // of content that is compared, or named by another field

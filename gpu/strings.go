@@ -8,16 +8,16 @@ import (
 // Conditions on the strings of dictionaries, and their lengths. Strings are kept as columns are; what a query asks of them is
 // found before it scans.
 
-// stringsWalk is a launch that goes over the strings of a dictionary.
-type stringsWalk struct {
+// stringsScan is a launch that goes over the strings of a dictionary.
+type stringsScan struct {
 	program.StringsAt
 	bytes  int64
 	launch func(module device.Module, at *program.StringsAt) device.Command
 }
 
-// walk finds or makes room for strings, and for bytes that come of them.
-func (j *job) walk(s *program.Strings, steps, rest []byte, bytes int64) (*stringsWalk, error) {
-	w := &stringsWalk{bytes: int64(len(s.Data))}
+// scanStrings finds or makes room for strings, and for bytes that come of them.
+func (j *job) scanStrings(s *program.Strings, steps, rest []byte, bytes int64) (*stringsScan, error) {
+	w := &stringsScan{bytes: int64(len(s.Data))}
 	key := itemKey{kind: itemStrings, id: s.ID}
 	it := j.get(key)
 	if it == nil {
@@ -37,14 +37,14 @@ func (j *job) walk(s *program.Strings, steps, rest []byte, bytes int64) (*string
 	}
 	j.add(steps, &w.Steps)
 	j.add(rest, &w.Rest)
-	j.walks = append(j.walks, w)
+	j.stringScans = append(j.stringScans, w)
 	return w, nil
 }
 
 // match sees to a set that a condition on strings makes.
 func (j *job) match(d *program.Bits, to *device.Pointer) error {
 	m := d.Match
-	w, err := j.walk(&m.Strings, m.Next, bytesOf(m.Rest), program.BitsBytes(d))
+	w, err := j.scanStrings(&m.Strings, m.Next, bytesOf(m.Rest), program.BitsBytes(d))
 	if err == nil {
 		*to = w.To
 		w.launch = func(module device.Module, at *program.StringsAt) device.Command { return m.Launch(module, d, at) }
@@ -55,7 +55,7 @@ func (j *job) match(d *program.Bits, to *device.Pointer) error {
 // measure sees to a table of lengths of strings.
 func (j *job) measure(d *program.TableData, to *device.Pointer) error {
 	l := d.Lengths
-	w, err := j.walk(&l.Strings, l.Adds, bytesOf(l.Rest), program.LengthsBytes(d))
+	w, err := j.scanStrings(&l.Strings, l.CodeLengths, bytesOf(l.Rest), program.LengthsBytes(d))
 	if err == nil {
 		*to = w.To
 		w.launch = func(module device.Module, at *program.StringsAt) device.Command { return l.Launch(module, d, at) }
@@ -63,9 +63,9 @@ func (j *job) measure(d *program.TableData, to *device.Pointer) error {
 	return err
 }
 
-// walked appends the launches.
-func (j *job) walked(c []device.Command) []device.Command {
-	for _, w := range j.walks {
+// appendStringScans appends the launches.
+func (j *job) appendStringScans(c []device.Command) []device.Command {
+	for _, w := range j.stringScans {
 		c = append(c, w.launch(j.lanes, &w.StringsAt))
 		j.stats.BytesRead += w.bytes
 	}

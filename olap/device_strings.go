@@ -134,7 +134,7 @@ func (c *compiler) lengthOnDevice(e *plan.Call, leaf plan.Expr, n *node) *node {
 	if most > math.MaxInt32 {
 		return nil
 	}
-	l := &program.Lengths{Strings: stringsOf(d), Adds: d.Adds(characters)}
+	l := &program.Lengths{Strings: stringsOf(d), CodeLengths: d.CodeLengths(characters)}
 	from := func(first int64, f func(n int32)) {
 		d.EachView(first, int64(d.Len()), func(_ int64, s string) {
 			if characters {

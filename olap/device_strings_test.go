@@ -227,8 +227,8 @@ func TestLengths(t *testing.T) {
 		}
 		d := packedTexts(t, texts)
 		for _, characters := range []bool{false, true} {
-			l := &program.Lengths{Strings: stringsOf(d.src), Adds: d.src.Adds(characters)}
-			if len(l.Adds) == 512 {
+			l := &program.Lengths{Strings: stringsOf(d.src), CodeLengths: d.src.CodeLengths(characters)}
+			if len(l.CodeLengths) == 512 {
 				encoded++
 			} else {
 				plain++
@@ -237,7 +237,7 @@ func TestLengths(t *testing.T) {
 				l.Rest = append(l.Rest, r.Int32())
 			}
 			table := &program.TableData{Lengths: l}
-			data := dev.walk(&l.Strings, l.Adds, l.Rest, program.LengthsBytes(table), func(at *program.StringsAt) device.Command {
+			data := dev.walk(&l.Strings, l.CodeLengths, l.Rest, program.LengthsBytes(table), func(at *program.StringsAt) device.Command {
 				return l.Launch(dev.module, table, at)
 			})
 			for code := range int64(d.n) {

@@ -32,10 +32,10 @@ func orderedBy(e *plan.Call, d *dict) int {
 	return d.src.Ordered()
 }
 
-// decidingOf returns what computes e of a string and says how much of it decides the result (sqlfn.Function.Deciding), where e is of
+// evalPrefixOf returns what computes e of a string and says how much of it decides the result (sqlfn.Function.EvalPrefix), where e is of
 // the strings of d, which are in order, and constants; else nil. It belongs to one goroutine.
-func decidingOf(e *plan.Call, d *dict) func(s string) (r vector.Value, bytes int, err error) {
-	if d.src == nil || d.t.Kind == vector.BPChar || e.Op != plan.OpFunc || e.Func.Deciding == nil || d.src.Longest() > decidingMost {
+func evalPrefixOf(e *plan.Call, d *dict) func(s string) (r vector.Value, bytes int, err error) {
+	if d.src == nil || d.t.Kind == vector.BPChar || e.Op != plan.OpFunc || e.Func.EvalPrefix == nil || d.src.Longest() > prefixMost {
 		return nil
 	}
 	args := make([]vector.Value, len(e.Args))
@@ -54,7 +54,7 @@ func decidingOf(e *plan.Call, d *dict) func(s string) (r vector.Value, bytes int
 	}
 	return func(s string) (vector.Value, int, error) {
 		args[0].Str = s
-		r, bytes, err := e.Func.Deciding(args)
+		r, bytes, err := e.Func.EvalPrefix(args)
 		if err != nil {
 			return vector.NullValue, -1, asForward(err)
 		}
@@ -62,8 +62,8 @@ func decidingOf(e *plan.Call, d *dict) func(s string) (r vector.Value, bytes int
 	}
 }
 
-// decidingMost bounds strings of which a part decides: how long they are does not, then.
-const decidingMost = 1 << 24
+// prefixMost bounds strings of which a part decides: how long they are does not, then.
+const prefixMost = 1 << 24
 
 // eachResult calls yield with the results of f for the strings of codes from from to to-1: with that of
 // one, or of several that have the same one. Codes below ordered are as orderedBy says.

@@ -151,7 +151,7 @@ func TestDecidedDict(t *testing.T) {
 				e := functionCall(sqlfn.ByOID(2284), text, constant(args[0]), constant(args[1]))
 				e.T.Collation = leaf.T.Collation
 				form := newEntryForm(e, d, nil)
-				if form.deciding == nil {
+				if form.evalPrefix == nil {
 					t.Fatal("no part of a string decides")
 				}
 				arg := &node{t: leaf.T, dict: d, hi: int64(max(d.n-1, 0))}

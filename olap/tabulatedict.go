@@ -55,9 +55,9 @@ func (c *compiler) rowByRow(e *plan.Call, leaf plan.Expr, n *node) *node {
 type entryForm struct {
 	test  textTest
 	value stringFunc
-	// deciding, if not nil, is value, and how much of the string decides it.
-	deciding func(s string) (r vector.Value, bytes int, err error)
-	env      *env // that value computes with; nil for none
+	// evalPrefix, if not nil, is value, and how much of the string decides it.
+	evalPrefix func(s string) (r vector.Value, bytes int, err error)
+	env        *env // that value computes with; nil for none
 }
 
 // newEntryForm returns that of e, whose only leaf has the strings of d.
@@ -66,7 +66,7 @@ func newEntryForm(e *plan.Call, d *dict, orders *textOrders) *entryForm {
 		return &entryForm{test: test}
 	}
 	if f := prepareValue(e); f != nil {
-		return &entryForm{value: f, deciding: decidingOf(e, d)}
+		return &entryForm{value: f, evalPrefix: evalPrefixOf(e, d)}
 	}
 	own := *d // what it computes when it is needed is each goroutine's own
 	var now vector.Value
@@ -292,7 +292,7 @@ func (p *piece) fill(d *dict, t vector.Type, form *entryForm, out []int64, order
 			p.lo, p.hi = min(p.lo, v), max(p.hi, v)
 		}
 	}
-	if form.deciding == nil {
+	if form.evalPrefix == nil {
 		eachResult(d, f, p.from, p.from+len(out), ordered, yield)
 	} else {
 		done := p.from
@@ -306,7 +306,7 @@ func (p *piece) fill(d *dict, t vector.Type, form *entryForm, out []int64, order
 				return -1
 			}
 			repeat(int(code))
-			r, bytes, err := form.deciding(s)
+			r, bytes, err := form.evalPrefix(s)
 			yield(int(code), int(code)+1, r, err)
 			done = int(code) + 1
 			return bytes

@@ -55,9 +55,9 @@ type Function struct {
 	// Prefix says of calls, by their constants, that the result is so many characters that argument 0 begins
 	// with: of strings in the order of their bytes the results are in that order, too. nil: of none.
 	Prefix func(c Call) bool
-	// Deciding is Eval, and says how much of argument 0 decides the result: all texts that begin with so many bytes have it; -1
+	// EvalPrefix is Eval, and says how much of argument 0 decides the result: all texts that begin with so many bytes have it; -1
 	// where that is not known. Nil: it never is.
-	Deciding func(args []vector.Value) (r vector.Value, bytes int, err error)
+	EvalPrefix func(args []vector.Value) (r vector.Value, bytes int, err error)
 	// Length says that the result is the length of a text, and what it counts.
 	Length Length
 	// Total says that the server has a result for all arguments, and Eval, too, where that has no

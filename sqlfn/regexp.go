@@ -34,7 +34,7 @@ var regexpReplace = Function{
 		r, _, err := replaceMatch(args)
 		return r, err
 	},
-	Deciding: replaceMatch,
+	EvalPrefix: replaceMatch,
 }
 
 // replaceMatch is regexp_replace, and says how much of the text decides the result.

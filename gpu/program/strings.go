@@ -32,9 +32,9 @@ type Match struct {
 // sum of what its codes add, at most 127 each.
 type Lengths struct {
 	Strings Strings
-	// Adds has, by state<<8 | code, what a code adds, and in bit 7 whether a byte follows it, which state 1 is for.
-	Adds []uint8
-	Rest []int32 // of strings that are not packed
+	// CodeLengths has, by state<<8 | code, what a code adds, and in bit 7 whether a byte follows it, which state 1 is for.
+	CodeLengths []uint8
+	Rest        []int32 // of strings that are not packed
 	// Host returns the values as the processor finds them, for Reference.
 	Host func() []int64
 }
@@ -56,7 +56,7 @@ func (m *Match) same(o *Match) bool {
 
 func (m *Lengths) same(o *Lengths) bool {
 	return m == o || m != nil && o != nil && m.Strings.ID == o.Strings.ID && m.Strings.ID != 0 &&
-		bytes.Equal(m.Adds, o.Adds) && slices.Equal(m.Rest, o.Rest)
+		bytes.Equal(m.CodeLengths, o.CodeLengths) && slices.Equal(m.Rest, o.Rest)
 }
 
 // Same reports whether two sets have the same values.
@@ -102,7 +102,7 @@ func StringsBytes(s *Strings) (bytes, starts int64) {
 // StringsAt says where what a Match or Lengths read and write lies in device memory.
 type StringsAt struct {
 	Strings     device.Pointer // StringsBytes
-	Steps, Rest device.Pointer // Next or Adds, and Rest
+	Steps, Rest device.Pointer // Next or CodeLengths, and Rest
 	To          device.Pointer // BitsBytes or LengthsBytes
 }
 
@@ -128,5 +128,5 @@ func (m *Match) Launch(module device.Module, d *Bits, at *StringsAt) device.Comm
 
 // Launch returns the command that finds the values. module is that of TranscodeSource.
 func (l *Lengths) Launch(module device.Module, d *TableData, at *StringsAt) device.Command {
-	return at.launch(module, "measure", &l.Strings, d.Size(), l.Adds, func(p *device.Params) { p.U32(uint32(d.Size())).U32(0) })
+	return at.launch(module, "measure", &l.Strings, d.Size(), l.CodeLengths, func(p *device.Params) { p.U32(uint32(d.Size())).U32(0) })
 }
