@@ -1,6 +1,7 @@
 package colstore
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -202,8 +203,10 @@ func (b *behind) wakeIndexes() {
 	}
 }
 
-// runIndexes builds indexes, some of each relation in turns.
+// runIndexes builds indexes, some of each relation in turns. Of few cores it leaves those who compute most of one.
 func (b *behind) runIndexes() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
 		select {
 		case <-b.quit:
@@ -214,6 +217,12 @@ func (b *behind) runIndexes() {
 			more = false
 			for _, r := range b.store.relations() {
 				more = r.buildIndexes() || more
+			}
+			pause.Reset(2 * indexBudget / time.Duration(runtime.GOMAXPROCS(0)))
+			select {
+			case <-b.quit:
+				return
+			case <-pause.C:
 			}
 		}
 	}
