@@ -143,6 +143,9 @@ func (j *job) result(stream int, query *part) (*program.Result, error) {
 func (p *part) scan(c []device.Command, list []uint32, sms int) []device.Command {
 	for len(list) > 0 {
 		n := min(len(list), math.MaxUint16)
+		if p.b.Alive != 0 { // which has the vectors of all of them
+			n = len(list)
+		}
 		c = p.shape.g.ScanSegments(c, p.q, p.module, &p.b, list[:n], sms)
 		list = list[n:]
 	}
