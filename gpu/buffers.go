@@ -173,7 +173,7 @@ func (j *job) bufferBytes(f *fill) int64 {
 	if f.img.it == nil {
 		n = roundUp(f.bytes) // it may be streamed
 	}
-	if f.column >= 0 && f.p.index(f.column) == nil {
+	if f.p.reads(f.column) {
 		s := &f.p.q.Segments[f.pos]
 		if c := &s.Columns[f.column]; f.p.formats[f.column].of(c).Width > 0 {
 			n += roundUp(4 * int64(len(c.Words)))

@@ -68,6 +68,18 @@ type Stats struct {
 	Times       Times
 }
 
+// Add adds those of a query that was computed after another one.
+func (s *Stats) Add(o Stats) {
+	s.Device = o.Device
+	s.Compile += o.Compile
+	s.Copy += o.Copy
+	s.Kernel += o.Kernel
+	s.BytesCopied += o.BytesCopied
+	s.BytesRead += o.BytesRead
+	s.Indexed += o.Indexed
+	s.Times.Add(o.Times)
+}
+
 // Errors that leave a query to the CPU.
 var (
 	ErrCompiling = errors.New("the kernel is being compiled")

@@ -62,12 +62,7 @@ func (m *Manager) fit(ctx context.Context, s *set, q *program.Query, opt RunOpti
 		again := *q
 		again.Expect = expect
 		r, stats, err := m.compute(ctx, s, &again, opt)
-		all.Device = stats.Device
-		all.Kernel += stats.Kernel
-		all.Copy += stats.Copy
-		all.Compile += stats.Compile
-		all.BytesCopied += stats.BytesCopied
-		all.Times.Add(stats.Times)
+		all.Add(stats)
 		all.BytesRead, all.Indexed = stats.BytesRead, stats.Indexed
 		var fault *device.Fault
 		if full != nil && errors.As(err, &fault) && fault.Kind == device.FaultMemory {

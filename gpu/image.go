@@ -228,7 +228,7 @@ func (j *job) columns() error {
 			segment = 0
 		}
 		n := j.bufferBytes(f)
-		if f.column >= 0 && f.p.index(f.column) == nil {
+		if f.p.reads(f.column) {
 			orders++
 		}
 		if f.it == nil {
@@ -337,7 +337,7 @@ func (j *job) missing(fills []fill, p *part, images []*image) []fill {
 				}
 			}
 		}
-		if i > 0 && p.index(i-1) == nil {
+		if p.reads(i - 1) {
 			j.stats.BytesRead += img.bytes * int64(len(p.list)) / int64(max(img.filled, 1))
 			if len(fills) == before {
 				j.imageHits++

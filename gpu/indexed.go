@@ -49,6 +49,9 @@ func (k *kernel) index(image int) *program.IndexedColumn {
 	return &k.q.Indexed.Columns[image-len(k.q.Columns)]
 }
 
+// reads reports whether an image is of a column that the query reads, not of the segments or of indexes.
+func (k *kernel) reads(image int) bool { return image >= 0 && image < len(k.q.Columns) }
+
 // indexKey names an image of indexes, and the line of its versions.
 func indexKey(q *program.Query, x *program.IndexedColumn) (key itemKey, line uint64) {
 	return itemKey{kind: itemIndexes, id: x.Version, table: q.TableID, n: int32(len(q.Segments))},

@@ -197,15 +197,7 @@ func (a *accelerator) run(l *lowering) (*program.Result, error) {
 	})
 	if report := a.x.opt.Report; report != nil {
 		a.x.reporting.Lock()
-		s := &report.Stats
-		s.Kernel += stats.Kernel
-		s.Copy += stats.Copy
-		s.Compile += stats.Compile
-		s.BytesCopied += stats.BytesCopied
-		s.BytesRead += stats.BytesRead
-		s.Indexed += stats.Indexed
-		s.Times.Add(stats.Times)
-		s.Device = stats.Device
+		report.Stats.Add(stats)
 		a.x.reporting.Unlock()
 	}
 	if a.x.opt.Scanned != nil {

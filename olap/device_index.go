@@ -27,7 +27,7 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	if !l.p.narrowable || use == IndexOff || q.TableID == 0 {
 		return func() {}
 	}
-	chosen, clustered := l.choose(l.indexables(), use == IndexForce)
+	chosen, clustered := l.choose(l.indexedSteps(), use == IndexForce)
 	if len(chosen) == 0 {
 		return func() {}
 	}
@@ -58,8 +58,8 @@ func (l *lowering) useIndexes(q *program.Query) (released func()) {
 	}
 }
 
-// indexables are the steps of whose columns there are indexes.
-func (l *lowering) indexables() (list []indexable) {
+// indexedSteps are those of whose columns there are indexes.
+func (l *lowering) indexedSteps() (list []indexable) {
 	terms := 0
 	for _, c := range l.indexable {
 		lacks := slices.ContainsFunc(c.any, func(of interval) bool { return l.p.tab.IndexVersion(of.n.col) == 0 })

@@ -16,8 +16,8 @@ type Indexed struct {
 	Clustered bool
 }
 
-// asks reports whether indexes are asked for a step, so that it mostly costs nothing.
-func (x *Indexed) asks(s *Step) bool {
+// hasTerm reports whether indexes are asked for a step, so that it mostly costs nothing.
+func (x *Indexed) hasTerm(s *Step) bool {
 	return x != nil && slices.ContainsFunc(x.Terms, func(t IndexTerm) bool { return t.Kind == s.Kind && t.Index == s.Index && t.Kind != StepFilter })
 }
 

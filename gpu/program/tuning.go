@@ -158,7 +158,7 @@ func (c *chooser) order() {
 		switch {
 		case s.Risky:
 			first = append(first, i)
-		case is && c.q.Indexed.asks(s):
+		case is && c.q.Indexed.hasTerm(s):
 			indexed = append(indexed, i)
 		case is:
 			quick = append(quick, i)
@@ -274,7 +274,7 @@ func (c *chooser) split() {
 		}
 		quick, bitmap, staged := c.quick(s)
 		room := staged == nil || *staged || bitmap <= c.left
-		gather := share*gatherBits < c.bits([]int{c.g.stepNode(*s)}) && !c.q.Indexed.asks(s)
+		gather := share*gatherBits < c.bits([]int{c.g.stepNode(*s)}) && !c.q.Indexed.hasTerm(s)
 		if k > 0 && !s.Risky && (gather || !room && share < 0.9 || !quick && share < 0.5) {
 			c.t.Queue = true
 			return

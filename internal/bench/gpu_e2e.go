@@ -15,10 +15,7 @@ import (
 // in front of it, and clients that ask through the wire. The same queries are asked with
 // pgaccel.device = cpu besides.
 func (r *gpuRun) endToEnd(ctx context.Context) error {
-	// The process has a worker of its own, with all of the device's memory.
-	r.close()
-	r.dropData()
-	kind, _, _ := strings.Cut(r.Device, ":")
+	kind := r.handOver()
 	w, err := ssbWorkload(r.Scale)
 	if err != nil {
 		return err

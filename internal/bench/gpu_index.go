@@ -69,9 +69,7 @@ func (r *gpuRun) index(ctx context.Context) error {
 	if r.IndexRows < indexRowsMin || r.IndexRows > indexRowsMax {
 		return fmt.Errorf("%d rows: use %d to %d", r.IndexRows, indexRowsMin, indexRowsMax)
 	}
-	// The process has a worker of its own, with all of the device's memory.
-	r.close()
-	r.dropData()
+	kind := r.handOver()
 	tables, err := indexTables(int(r.IndexRows))
 	if err != nil {
 		return err
@@ -81,7 +79,6 @@ func (r *gpuRun) index(ctx context.Context) error {
 		w.tables = append(w.tables, t.name)
 	}
 	w.load = func(ctx context.Context, dsn string, p *progress) error { return loadIndexTables(ctx, dsn, tables, p) }
-	kind, _, _ := strings.Cut(r.Device, ":")
 	s := &indexRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}}
 	defer s.closeAll()
 	if err := s.start(ctx, w); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"strings"
 
 	"pgaccel/colstore"
 	"pgaccel/gpu"
@@ -33,6 +34,15 @@ func (r *gpuRun) close() {
 		r.ex.Close()
 		r.ex = nil
 	}
+}
+
+// handOver gives up the device, and the data, for a pgaccel that has a worker of its own with all of the device's memory.
+// It returns the device's kind.
+func (r *gpuRun) handOver() (kind string) {
+	r.close()
+	r.dropData()
+	kind, _, _ = strings.Cut(r.Device, ":")
+	return kind
 }
 
 // dropData gives the tables back.

@@ -59,14 +59,10 @@ type statementTimes struct {
 // statements measures a workload through the wire: where pgaccel chooses, on the device, on the processor, and in DuckDB.
 // Answers are compared with each other; those of Postgres are other benchmarks'.
 func (r *gpuRun) statements(ctx context.Context, part string, w workload) (err error) {
-	// The process has a worker of its own, with all of the device's memory.
-	r.close()
-	r.dropData()
+	s := &statementsRun{gpuRun: r, kind: r.handOver()}
 	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
 		w.queries = w.queries[:min(3, len(w.queries))]
 	}
-	kind, _, _ := strings.Cut(r.Device, ":")
-	s := &statementsRun{gpuRun: r, kind: kind}
 	defer s.closeAll()
 	if err := s.start(ctx, w); err != nil {
 		return err

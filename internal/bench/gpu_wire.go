@@ -106,9 +106,7 @@ const wireWarm, wireWarmQuick = 5, 2
 
 // wire shows where the time of small queries goes between the kernels and the client, by the spans that pgaccel sends.
 func (r *gpuRun) wire(ctx context.Context) error {
-	// The process has a worker of its own, with all of the device's memory.
-	r.close()
-	r.dropData()
+	kind := r.handOver()
 	w, err := ssbWorkload(r.Scale)
 	if err != nil {
 		return err
@@ -118,7 +116,6 @@ func (r *gpuRun) wire(ctx context.Context) error {
 		w.queries = w.queries[:3]
 	}
 	w.queries = append(w.queries, statement{Name: "count", SQL: "SELECT count(*) FROM lineorder"})
-	kind, _, _ := strings.Cut(r.Device, ":")
 	s := &wireRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}, queries: w.queries, want: make([]answer, len(w.queries))}
 	if s.spans, err = newSpanReceiver(); err != nil {
 		return err
