@@ -267,6 +267,8 @@ func gpuCommand() *cobra.Command {
 	f.Int64Var(&o.Rows, "clickbench-rows", 0, "rows of ClickBench's table (default 10000000, or 20000 with --quick)")
 	f.Float64Var(&o.TPCH, "tpch-scale", 0, "scale factor of TPC-H (default 10, or 0.01 with --quick)")
 	f.Int64Var(&o.IndexRows, "index-rows", 0, "rows of each of the four tables of the part index (default 120000000, or 200000 with --quick)")
+	f.StringVar(&o.WireOf, "wire-of", "ssb", "whose statements the part wire asks: ssb, clickbench or tpch")
+	f.StringSliceVar(&o.Queries, "queries", nil, "names of the statements of the parts clickbench, tpch and wire (default all)")
 	f.StringVar(&o.DuckDB, "duckdb", "", "program built from bench/duckdb, to show DuckDB beside ClickBench and TPC-H")
 	f.IntVar(&o.Runs, "runs", 0, "measured runs of each query (default 12, or 2 with --quick; of the part wire 50, or 3)")
 	f.StringVar(&o.Device, "device", "cuda", "cuda, cuda:N[,M...] or emu")

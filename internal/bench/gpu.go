@@ -24,6 +24,8 @@ type GPUOptions struct {
 	Rows         int64     // of ClickBench's table; 0 is ten million, or 20,000 with Quick
 	TPCH         float64   // scale factor of TPC-H; 0 is 10, or 0.01 with Quick
 	IndexRows    int64     // of each table of the part index; 0 is 120 million, or 200,000 with Quick
+	WireOf       string    // whose statements the part wire asks: ssb, clickbench or tpch; "" is ssb
+	Queries      []string  // names of the statements of the parts clickbench, tpch and wire; nil is all
 	DuckDB       string    // program of bench/duckdb; "" leaves it out
 	Quick        bool      // tiny inputs, for a look or the emulator: the numbers mean little
 	Device       string    // cuda, cuda:N[,M...] or emu; "" is cuda
@@ -57,6 +59,9 @@ func (o *GPUOptions) fill() error {
 		if _, err := findTblFiles(o.SSBFiles); err != nil {
 			return err
 		}
+	}
+	if !slices.Contains([]string{"", "ssb", "clickbench", "tpch"}, o.WireOf) {
+		return fmt.Errorf("no statements %q: use ssb, clickbench or tpch", o.WireOf)
 	}
 	for _, part := range o.Only {
 		if !slices.Contains(GPUParts(), part) {

@@ -20,19 +20,29 @@ import (
 
 // clickbench measures the 43 statements of ClickBench, and tpch the 22 of TPC-H, as a client sees them.
 func (r *gpuRun) clickbench(ctx context.Context) error {
-	w, err := clickbenchWorkload(r.Rows)
+	w, err := r.clickbenchInPieces()
 	if err != nil {
 		return err
 	}
-	return r.statements(ctx, "clickbench", inPieces(w, clickbench.Source, clickbench.ScaleOf(r.Rows)))
+	return r.statements(ctx, "clickbench", w)
 }
 
 func (r *gpuRun) tpch(ctx context.Context) error {
-	w, err := tpchWorkload(r.TPCH)
+	w, err := r.tpchInPieces()
 	if err != nil {
 		return err
 	}
-	return r.statements(ctx, "tpch", inPieces(w, tpch.Source, r.TPCH))
+	return r.statements(ctx, "tpch", w)
+}
+
+func (r *gpuRun) clickbenchInPieces() (workload, error) {
+	w, err := clickbenchWorkload(r.Rows)
+	return inPieces(w, clickbench.Source, clickbench.ScaleOf(r.Rows)), err
+}
+
+func (r *gpuRun) tpchInPieces() (workload, error) {
+	w, err := tpchWorkload(r.TPCH)
+	return inPieces(w, tpch.Source, r.TPCH), err
 }
 
 // statementsRun is a pgaccel with a device before a server with a workload's tables.
@@ -59,6 +69,9 @@ type statementTimes struct {
 // statements measures a workload through the wire: where pgaccel chooses, on the device, on the processor, and in DuckDB.
 // Answers are compared with each other; those of Postgres are other benchmarks'.
 func (r *gpuRun) statements(ctx context.Context, part string, w workload) (err error) {
+	if err := w.only(r.Queries); err != nil {
+		return err
+	}
 	s := &statementsRun{gpuRun: r, kind: r.handOver()}
 	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
 		w.queries = w.queries[:min(3, len(w.queries))]

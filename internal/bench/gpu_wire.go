@@ -91,11 +91,13 @@ type wireMeasured struct {
 	executions [len(wireModes)][]wireExecution
 	missing    [len(wireModes)]int // executions without spans
 	perSecond  [len(wireModes)]float64
+	cpu        [len(wireModes)]string
 }
 
 // wireRun is the part wire.
 type wireRun struct {
 	*statementsRun
+	title   string
 	queries []statement
 	want    []answer
 	spans   *spanReceiver
@@ -107,16 +109,15 @@ const wireWarm, wireWarmQuick = 5, 2
 // wire shows where the time of small queries goes between the kernels and the client, by the spans that pgaccel sends.
 func (r *gpuRun) wire(ctx context.Context) error {
 	kind := r.handOver()
-	w, err := ssbWorkload(r.Scale)
+	w, err := r.wireWorkload()
 	if err != nil {
 		return err
 	}
-	w = inPieces(w, ssb.Source, r.Scale)
 	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
 		w.queries = w.queries[:3]
 	}
-	w.queries = append(w.queries, statement{Name: "count", SQL: "SELECT count(*) FROM lineorder"})
-	s := &wireRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}, queries: w.queries, want: make([]answer, len(w.queries))}
+	w.queries = append(w.queries, statement{Name: "count", SQL: "SELECT count(*) FROM " + w.tables[len(w.tables)-1]})
+	s := &wireRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}, title: w.title, queries: w.queries, want: make([]answer, len(w.queries))}
 	if s.spans, err = newSpanReceiver(); err != nil {
 		return err
 	}
@@ -136,6 +137,29 @@ func (r *gpuRun) wire(ctx context.Context) error {
 		failed = r.showSoFar(s.table(mode, &traced, &plain), failed)
 	}
 	return failed
+}
+
+// wireWorkload has the statements of WireOf.
+func (r *gpuRun) wireWorkload() (w workload, err error) {
+	switch r.WireOf {
+	case "clickbench":
+		w, err = r.clickbenchInPieces()
+	case "tpch":
+		w, err = r.tpchInPieces()
+	default:
+		if w, err = ssbWorkload(r.Scale); err == nil {
+			w = inPieces(w, ssb.Source, r.Scale)
+		}
+	}
+	if err == nil {
+		err = w.only(r.Queries)
+	}
+	for i := range w.queries {
+		if q := &w.queries[i]; q.draw != nil {
+			q.SQL = q.draw(0)
+		}
+	}
+	return w, err
 }
 
 // measure asks the queries in all modes.
@@ -159,10 +183,13 @@ func (s *wireRun) measure(ctx context.Context, traced bool) (m wireMeasured, err
 		if mode == wireMany {
 			clients = clientsMany
 		}
-		asked := 0
-		if m.executions[mode], asked, m.perSecond[mode], err = s.ask(ctx, clients, mode == wireExtended); err != nil {
+		asked, took := 0, time.Duration(0)
+		var cpu wireCPU
+		if m.executions[mode], asked, took, cpu, err = s.ask(ctx, clients, mode == wireExtended); err != nil {
 			return m, fmt.Errorf("%s: %w", name, err)
 		}
+		n := len(m.executions[mode])
+		m.perSecond[mode], m.cpu[mode] = float64(n)/took.Seconds(), cpu.each(n, took)
 		after, err := s.counted(ctx)
 		if err != nil {
 			return m, err
@@ -181,8 +208,8 @@ func (s *wireRun) measure(ctx context.Context, traced bool) (m wireMeasured, err
 }
 
 // ask has clients ask the queries: one asks each some times in a row, several ask them in turns, each begins with another one. It
-// returns the executions that count, and how many there were in all.
-func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []wireExecution, all int, perSecond float64, err error) {
+// returns the executions that count, how many there were in all, and the time of those that count.
+func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []wireExecution, all int, took time.Duration, cpu wireCPU, err error) {
 	conns := make([]*pgconn.PgConn, clients)
 	defer func() {
 		for _, c := range conns {
@@ -193,15 +220,15 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 	}()
 	for i := range conns {
 		if conns[i], err = s.connect(ctx); err != nil {
-			return nil, 0, 0, err
+			return nil, 0, 0, cpu, err
 		}
 		if _, err := conns[i].Exec(ctx, "SET pgaccel.mode = force; SET pgaccel.device = "+s.kind).ReadAll(); err != nil {
-			return nil, 0, 0, err
+			return nil, 0, 0, cpu, err
 		}
 		for k := range s.queries {
 			if q := &s.queries[k]; prepared {
 				if _, err := conns[i].Prepare(ctx, q.Name, q.SQL, nil); err != nil {
-					return nil, 0, 0, fmt.Errorf("%s: %w", q.Name, err)
+					return nil, 0, 0, cpu, fmt.Errorf("%s: %w", q.Name, err)
 				}
 			}
 		}
@@ -212,6 +239,10 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 	}
 	for _, runs := range []int{warm, s.wireRuns} {
 		lists := make([][]wireExecution, clients)
+		before, err := s.cpu()
+		if err != nil {
+			return nil, 0, 0, cpu, err
+		}
 		began := time.Now()
 		g, each := errgroup.WithContext(ctx)
 		for i, c := range conns {
@@ -231,14 +262,18 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 			})
 		}
 		if err := g.Wait(); err != nil {
-			return nil, 0, 0, err
+			return nil, 0, 0, cpu, err
 		}
-		took := time.Since(began)
+		took = time.Since(began)
+		after, err := s.cpu()
+		if err != nil {
+			return nil, 0, 0, cpu, err
+		}
+		cpu = after.since(before)
 		list = slices.Concat(lists...)
 		all += len(list)
-		perSecond = float64(len(list)) / took.Seconds()
 	}
-	return list, all, perSecond, nil
+	return list, all, took, cpu, nil
 }
 
 // execute asks one query, and compares the answer with the processor's.
@@ -264,7 +299,7 @@ func (s *wireRun) execute(ctx context.Context, c *pgconn.PgConn, query int, prep
 
 // table shows a mode: a row a query, and one of all executions.
 func (s *wireRun) table(mode int, traced, plain *wireMeasured) gpuTable {
-	t := gpuTable{Part: "wire", Title: fmt.Sprintf("Between kernel and client: Star Schema Benchmark, scale factor %v, where the device is demanded; medians of %d runs in ms, %s", s.Scale, s.wireRuns, wireModes[mode]),
+	t := gpuTable{Part: "wire", Title: fmt.Sprintf("Between kernel and client: %s, where the device is demanded; medians of %d runs in ms, %s", s.title, s.wireRuns, wireModes[mode]),
 		Columns: append([]string{"query"}, wireColumns[:]...)}
 	all := -1
 	row := func(name string, query int) {
@@ -331,6 +366,9 @@ func (s *wireRun) table(mode int, traced, plain *wireMeasured) gpuTable {
 			note += fmt.Sprintf(", %.0f without tracing", plain.perSecond[mode])
 		}
 		t.Notes = append(t.Notes, note+".")
+	}
+	if plain.cpu[mode] != "" {
+		t.Notes = append(t.Notes, plain.cpu[mode]+" The clients are this program, which checks answers.")
 	}
 	if n := traced.missing[mode]; n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("INCOMPLETE: no spans came of %d executions.", n))
