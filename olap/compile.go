@@ -32,11 +32,10 @@ type compiler struct {
 	pool, decimals *pool
 	decimalsUnlike bool       // no two of decimals may be equal
 	facts          plan.Facts // where what is compiled is computed
-	// expected are the rows that are expected of what has been compiled of the scan's conditions; only with expects.
-	expected     float64
-	expects      bool
-	selected     bool // what is compiled is computed of rows that have passed the scan's conditions
-	deviceTables bool // a device finds the values of some table
+	known          []step     // the scan's steps as far as they are known; nil before
+	expected       float64    // as expectedRows; 0 until then
+	selected       bool       // what is compiled is computed of rows that have passed the scan's conditions
+	deviceTables   bool       // a device finds the values of some table
 }
 
 func (c *compiler) add(n *node) *node {

@@ -46,52 +46,63 @@ var sampleRows = 1 << 18
 // the steps' own estimates.
 func (p *pipeline) expectedRows() float64 {
 	if p.expected == 0 {
-		p.expected = p.expectRows()
+		p.expected = p.expectRows(p.steps)
 	}
 	return p.expected
+}
+
+// expectedRows estimates the rows of which what is compiled now is computed: of all, before steps are known.
+func (c *compiler) expectedRows() float64 {
+	if c.known == nil {
+		return float64(c.p.tab.Rows)
+	}
+	if c.expected == 0 {
+		c.expected = c.p.expectRows(c.known)
+	}
+	return c.expected
 }
 
 // expectSegments is the number of segments of a large table that an estimate looks at, as
 // long as it finds expectHits among them.
 const (
-	expectSegments = 256
+	expectSegments = 64
 	expectHits     = 16
 )
 
-func (p *pipeline) expectRows() float64 {
+func (p *pipeline) expectRows(steps []step) float64 {
 	if p.never {
 		return 0
 	}
 	if every := len(p.tab.Segments) / expectSegments; every > 1 {
-		if n, hits := p.sumSegments(every); hits >= expectHits {
+		if n, hits := p.sumSegments(steps, every); hits >= expectHits {
 			return n * float64(every)
 		}
 	}
-	n, _ := p.sumSegments(1)
+	n, _ := p.sumSegments(steps, 1)
 	return n
 }
 
 // sumSegments adds up the rows expected of every so many segments, and counts those that
 // zone maps do not exclude.
-func (p *pipeline) sumSegments(every int) (n float64, hits int) {
+func (p *pipeline) sumSegments(steps []step, every int) (n float64, hits int) {
 	for k := 0; k < len(p.tab.Segments); k += every {
 		seg := p.tab.Segments[k]
-		skip, live := p.zone(seg)
+		skip, live := p.zoneOf(steps, seg)
 		if skip {
 			continue
 		}
 		hits++
-		n += p.expectOf(seg, live)
+		n += expectOf(steps, seg, live)
 	}
 	return n, hits
 }
 
 // expectOf estimates the rows of a segment that pass the steps that are left.
-func (p *pipeline) expectOf(seg *colstore.Segment, live uint64) float64 {
+func expectOf(steps []step, seg *colstore.Segment, live uint64) float64 {
 	rows := float64(seg.Rows)
-	for i := range p.steps {
+	for i := range steps {
 		if i >= 64 || live>>i&1 != 0 {
-			rows *= p.steps[i].share
+			rows *= steps[i].share
 		}
 	}
 	return rows

@@ -12,10 +12,15 @@ import (
 // zone looks at a segment's zone maps: whether no row can pass, and which steps
 // are left, as a bit set.
 func (p *pipeline) zone(seg *colstore.Segment) (skip bool, live uint64) {
+	return p.zoneOf(p.steps, seg)
+}
+
+// zoneOf is zone of some of the steps.
+func (p *pipeline) zoneOf(steps []step, seg *colstore.Segment) (skip bool, live uint64) {
 	live = math.MaxUint64
 	risky := false
-	for i := range p.steps {
-		s := &p.steps[i]
+	for i := range steps {
+		s := &steps[i]
 		risky = risky || s.risky
 		if s.kind == program.StepProbe {
 			if b := p.probes[s.probe]; b.key.kind == nodeColumn {

@@ -223,9 +223,5 @@ func (c *compiler) manyDecimals(n *node, t vector.Type) bool {
 	if n.dict == nil || n.dict.decimals == nil || n.dict.n <= decimalsTabled || t.Kind.IsString() || c.p.device {
 		return false
 	}
-	rows := float64(c.p.tab.Rows)
-	if c.expects {
-		rows = min(rows, c.expected)
-	}
-	return rows < fewPart*float64(n.dict.n)
+	return c.expectedRows() < fewPart*float64(n.dict.n)
 }

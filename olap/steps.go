@@ -74,7 +74,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 		r.share = p.rangeShare(r)
 		p.steps = append(p.steps, *r)
 	}
-	p.c.expects, p.c.expected = true, p.expectRows()
+	p.c.known = slices.Clone(p.steps)
 	p.steps = p.steps[:0]
 	for _, e := range others {
 		if s, ok, err := p.matchOnDevice(e); err != nil {
@@ -163,7 +163,7 @@ func (p *pipeline) plan(conds []plan.Expr) error {
 	p.fanPlan()
 	p.noteStrict()
 	p.c.selected = !p.device // whose programs compute of all rows
-	p.c.expected = p.expectRows()
+	p.c.known, p.c.expected = p.steps, 0
 	if t := p.x.trace; t != nil {
 		p.describe(t)
 	}

@@ -31,8 +31,8 @@ const fewPart = 8
 // fewOf reports whether so few rows are expected that an expression of type t is better computed of their strings
 // alone, one by one. Text is in the order that it has only if that can be asked for.
 func (c *compiler) fewOf(n *node, t vector.Type) bool {
-	return n.kind == nodeColumn && !c.p.device && c.expects && c.expected*fewPart < float64(n.dict.n) &&
-		(!coded(t) || t.Kind.IsString() && (t.Collation.C || c.p.x.opt.Rank != nil))
+	return n.kind == nodeColumn && !c.p.device && c.known != nil &&
+		(!coded(t) || t.Kind.IsString() && (t.Collation.C || c.p.x.opt.Rank != nil)) && c.expectedRows()*fewPart < float64(n.dict.n)
 }
 
 // rowByRow returns a node that computes e, whose only leaf is what n computes, a row at a time.

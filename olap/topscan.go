@@ -111,7 +111,7 @@ func (t *topScan) read(p *pipeline) (segments, rows int) {
 		segments++
 		rows += seg.Rows
 		if passed < float64(t.rows) {
-			passed += p.expectOf(seg, live)
+			passed += expectOf(p.steps, seg, live)
 			bound = max(bound, t.worst(seg))
 		}
 	}
