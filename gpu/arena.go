@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math/bits"
+	"slices"
 
 	"pgaccel/gpu/device"
 )
@@ -24,7 +25,16 @@ type arena struct {
 	classes  [classCount]*span // free spans by size class
 	nonEmpty [classCount/64 + 1]uint64
 	empty    map[*span]struct{} // free spans that are whole slabs
+
+	// spare are slabs that were made for one large span each and are free, the oldest first. They are for the next
+	// such span: to have a device free memory and make it again waits for all that it does, and takes longer than
+	// many a query. They are in no class, lest what is small and stays cut them up.
+	spare      []*span
+	spareBytes int64
 }
+
+// spareShare is the part of the limit that spare slabs may have.
+const spareShare = 4
 
 // span is a range of device memory, free or handed out.
 type span struct {
@@ -63,7 +73,14 @@ func (a *arena) alloc(bytes int64) (*span, error) {
 	bytes = roundUp(max(bytes, 1))
 	s := a.find(bytes)
 	if s == nil {
+		if s = a.takeSpare(bytes); s != nil {
+			return s, nil
+		}
 		room := a.limit - a.held
+		for len(a.spare) > 0 && room < bytes {
+			room += a.spare[0].bytes
+			a.dropSpare()
+		}
 		for e := range a.empty { // too small, each of them
 			if room >= bytes {
 				break
@@ -76,6 +93,12 @@ func (a *arena) alloc(bytes int64) (*span, error) {
 		}
 		size := max(bytes, min(a.slab, room&^(granule-1)))
 		p, err := a.grow(size)
+		if err != nil && len(a.spare) > 0 { // others use the device, too
+			for len(a.spare) > 0 {
+				a.dropSpare()
+			}
+			p, err = a.grow(size)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -123,10 +146,51 @@ func (a *arena) dealloc(s *span) {
 		}
 		s = p
 	}
-	a.link(s)
-	if s.prev == nil && s.next == nil && s.bytes != a.slab {
-		a.release(s) // made for one that was large
+	switch whole := s.prev == nil && s.next == nil; {
+	case whole && s.bytes > a.slab:
+		a.spare, a.spareBytes = append(a.spare, s), a.spareBytes+s.bytes
+		for a.spareBytes > a.limit/spareShare {
+			a.dropSpare()
+		}
+	case whole && s.bytes < a.slab: // made of the last room
+		a.held -= s.bytes
+		a.shrink(s.addr)
+	default:
+		a.link(s)
 	}
+}
+
+// trim gives back all slabs of which nothing is in use.
+func (a *arena) trim() {
+	for s := range a.empty {
+		a.release(s)
+	}
+	for len(a.spare) > 0 {
+		a.dropSpare()
+	}
+}
+
+// takeSpare returns the smallest spare slab for a span, of which no more than a third is not needed; nil where there is none.
+func (a *arena) takeSpare(bytes int64) *span {
+	best := -1
+	for i, s := range a.spare {
+		if bytes > a.slab && s.bytes >= bytes && s.bytes-s.bytes/3 <= bytes && (best < 0 || s.bytes < a.spare[best].bytes) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	s := a.spare[best]
+	a.spare, a.spareBytes, a.used = slices.Delete(a.spare, best, best+1), a.spareBytes-s.bytes, a.used+s.bytes
+	return s
+}
+
+// dropSpare gives the oldest spare slab back.
+func (a *arena) dropSpare() {
+	s := a.spare[0]
+	a.spare, a.spareBytes, a.held = a.spare[1:], a.spareBytes-s.bytes, a.held-s.bytes
+	a.shrink(s.addr)
 }
 
 // find returns a free span, the best of its own class or any of the next one that has some.

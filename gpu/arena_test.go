@@ -57,7 +57,11 @@ func TestArena(t *testing.T) {
 					}
 					continue
 				}
-				if s.bytes < n || s.bytes >= max(n, 1)+granule || s.addr%granule != 0 {
+				most := max(n, 1) + granule - 1
+				if n > a.slab { // a spare one
+					most += n / 2
+				}
+				if s.bytes < n || s.bytes > most || s.addr%granule != 0 {
 					t.Fatalf("%d bytes at %d for %d", s.bytes, s.addr, n)
 				}
 				inside := false
@@ -93,12 +97,66 @@ func TestArena(t *testing.T) {
 		for _, o := range live {
 			a.dealloc(o.s)
 		}
-		for e := range a.empty {
-			a.release(e)
-		}
+		a.trim()
 		if a.used != 0 || held != 0 || len(slabs) != 0 {
 			t.Fatalf("%d bytes used, %d held, %d slabs at the end", a.used, held, len(slabs))
 		}
+	}
+}
+
+// TestArenaSpare: what was freed of a large span is there for the next one, and for nothing else as long as there is room.
+func TestArenaSpare(t *testing.T) {
+	const limit, large = 64 << 20, 4 << 20 // slabs of 1 MiB
+	var grown, shrunk int
+	full := false
+	a := newArena(limit, func(int64) (device.Pointer, error) {
+		if full {
+			return 0, errors.New("full")
+		}
+		grown++
+		return device.Pointer(grown) << 30, nil
+	}, func(device.Pointer) { shrunk++ })
+	alloc := func(bytes int64) *span {
+		t.Helper()
+		s, err := a.alloc(bytes)
+		if s == nil {
+			t.Fatalf("no %d bytes: %v", bytes, err)
+		}
+		return s
+	}
+	check := func(g, s int) {
+		t.Helper()
+		if grown != g || shrunk != s {
+			t.Fatalf("%d slabs were made and %d given back, want %d and %d", grown, shrunk, g, s)
+		}
+	}
+	for range 3 {
+		a.dealloc(alloc(large))
+	}
+	check(1, 0)
+	small := alloc(1000)
+	check(2, 0)
+	a.dealloc(alloc(large * 3 / 4)) // the same slab
+	check(2, 0)
+	a.dealloc(alloc(large / 2)) // would leave half of it unused
+	check(3, 0)
+	a.dealloc(small)
+	half := alloc(limit / 2)
+	check(4, 0)
+	a.dealloc(half) // more than spare slabs may have
+	check(4, 3)
+	a.dealloc(alloc(large))
+	full = true // for others' sake
+	if s, err := a.alloc(2 * large); s != nil || err == nil {
+		t.Fatal("memory that is not there")
+	}
+	check(5, 4)
+	full = false
+	a.dealloc(alloc(large))
+	a.dealloc(alloc(limit - large)) // needs the room of the spare one
+	check(7, 6)
+	if a.trim(); a.held != 0 || a.used != 0 {
+		t.Fatalf("%d bytes held, %d used", a.held, a.used)
 	}
 }
 

@@ -229,9 +229,7 @@ func (d *dev) leave() {
 	defer d.mu.Unlock()
 	for d.cache.evict() {
 	}
-	for s := range d.cache.arena.empty {
-		d.cache.arena.release(s)
-	}
+	d.cache.arena.trim()
 }
 
 // Detach forgets the devices and all that was in their memory: queries in flight get their
