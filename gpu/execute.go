@@ -9,6 +9,7 @@ import (
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
+	"pgaccel/internal/bulk"
 )
 
 // batchBytes is about as much as chunks of one batch copy, some 20 ms: that a query is given up
@@ -94,7 +95,9 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	}
 	j.settle(&j.own, nil)
 	j.settle(&j.later, nil)
-	return j.result(stream, query)
+	r, err := j.result(stream, query)
+	bulk.Done(b.memory)
+	return r, err
 }
 
 // arrived waits for what other queries bring.
@@ -131,6 +134,7 @@ func (j *job) result(stream int, query *part) (*program.Result, error) {
 			return nil, err
 		}
 		rest = reply.Data[0]
+		defer bulk.Done(reply.Memory)
 	}
 	r, err := g.Parse(query.q, query.data, rest)
 	if err == nil && !r.Fault {
@@ -163,6 +167,7 @@ type batch struct {
 	freed    uint64  // buffers, by bit, that the stream has noted to be free
 	side     uint8   // the copy stream that was last begun on
 	lists    []byte  // of segments to scan, which go before all of it
+	memory   []byte  // of what was read last
 }
 
 // mark has what follows count as computing, or not.
@@ -200,6 +205,7 @@ func (b *batch) run() error {
 	for i, p := range b.readers {
 		p.data = reply.Data[i]
 	}
+	b.memory = reply.Memory
 	b.commands, b.marks, b.readers, b.begun, b.freed, b.lists = b.commands[:0], b.marks[:0], nil, 0, 0, nil
 	return nil
 }

@@ -24,7 +24,7 @@ func (j *job) indexed(p *part) error {
 	}
 	n := &program.Narrowing{Indexes: make([]device.Pointer, len(x.Columns))}
 	if len(p.list) < len(p.q.Segments) {
-		j.add(program.PackList(p.list), &n.List)
+		j.add(func(to []byte) []byte { return program.AppendList(to, p.list) }, &n.List)
 	}
 	var err error
 	if n.Narrowed, err = j.alloc(program.SegmentHeadBytes * int64(len(p.q.Segments))); err != nil {

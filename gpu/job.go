@@ -10,6 +10,7 @@ import (
 
 	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
+	"pgaccel/internal/bulk"
 )
 
 // job is a query, or one device's part of it, from its admission to its result.
@@ -52,7 +53,7 @@ type job struct {
 	layoutPins, layoutTemps int
 	direct                  []direct
 	chunks                  []*chunk // that bring what is kept
-	blob                    []byte   // data of this query only
+	blob                    []byte   // data of this query only; package bulk's
 	fixups                  []fixup
 	stringScans             []*stringsScan
 }
@@ -334,6 +335,7 @@ func (j *job) release(err error) {
 	}
 	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
 	j.bufferSize, j.orders, j.lists, j.fromSet = 0, 0, 0, false
+	bulk.Done(j.blob)
 	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups, j.stringScans = nil, nil, nil, nil, nil, nil, nil
 }
 

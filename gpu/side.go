@@ -91,13 +91,13 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 			}
 			continue
 		}
-		if err := j.side(itemKey{kind: itemBits, id: d.ID}, func() []byte { return program.PackBits(d) }, &b.Bits[i]); err != nil {
+		if err := j.side(itemKey{kind: itemBits, id: d.ID}, func(to []byte) []byte { return program.AppendBits(to, d) }, &b.Bits[i]); err != nil {
 			return nil, err
 		}
 	}
 	b.Sets = make([]device.Pointer, len(q.Sets))
 	for i := range q.Sets {
-		if err := j.side(itemKey{}, func() []byte { return program.PackSet(q.Sets[i]) }, &b.Sets[i]); err != nil {
+		if err := j.side(itemKey{}, func(to []byte) []byte { return program.AppendSet(to, q.Sets[i]) }, &b.Sets[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +111,7 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 			continue
 		}
 		key := itemKey{kind: itemTable, id: d.ID, n: int32(flags(t.Nulls, t.Faults, t.Wide))}
-		if err := j.side(key, func() []byte { return program.PackTable(t, d) }, &b.Tables[i]); err != nil {
+		if err := j.side(key, func(to []byte) []byte { return program.AppendTable(to, t, d) }, &b.Tables[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -135,14 +135,14 @@ func (j *job) part(q *program.Query, list []uint32, built device.Pointer) (*part
 }
 
 // side sees to packed data: kept where it has an ID, else in the blob.
-func (j *job) side(key itemKey, pack func() []byte, to *device.Pointer) error {
+func (j *job) side(key itemKey, pack func(b []byte) []byte, to *device.Pointer) error {
 	if key.id == 0 {
-		j.add(pack(), to)
+		j.add(pack, to)
 		return nil
 	}
 	it := j.get(key)
 	if it == nil {
-		data := pack()
+		data := pack(nil)
 		var err error
 		if it, err = j.put(key, max(int64(len(data)), 16), &j.own); err != nil {
 			return err
@@ -154,13 +154,10 @@ func (j *job) side(key itemKey, pack func() []byte, to *device.Pointer) error {
 	return nil
 }
 
-// add appends to the blob.
-func (j *job) add(data []byte, to *device.Pointer) {
+// add has data packed, which it appends to the blob.
+func (j *job) add(pack func(b []byte) []byte, to *device.Pointer) {
 	j.fixups = append(j.fixups, fixup{to, len(j.blob)})
-	j.blob = append(j.blob, data...)
-	for n := max((len(data)+15)&^15, 16) - len(data); n > 0; n-- {
-		j.blob = append(j.blob, 0)
-	}
+	j.blob = pack(j.blob)
 }
 
 func (j *job) write(dst device.Pointer, data []byte) {
@@ -191,17 +188,17 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 			return nil
 		}
 	}
+	if d.Build == nil && key.id == 0 {
+		j.add(func(b []byte) []byte { return program.AppendLookup(b, l, d) }, to)
+		j.add(func(b []byte) []byte { return program.AppendOuts(b, l, d) }, outs)
+		return nil
+	}
 	var delivers []byte // of what a build leaves as it is: nothing, not an address of nothing
 	if d.Build == nil || len(l.Outs) > 0 {
-		delivers = program.PackOuts(l, d)
+		delivers = program.AppendOuts(nil, l, d)
 	}
 	if d.Build == nil {
-		made := program.PackLookup(l, d)
-		if key.id == 0 {
-			j.add(made, to)
-			j.add(delivers, outs)
-			return nil
-		}
+		made := program.AppendLookup(nil, l, d)
 		at := int64(len(made)+15) &^ 15
 		it, err := j.put(key, max(at+int64(len(delivers)), 16), &j.own)
 		if err != nil {

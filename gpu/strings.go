@@ -35,8 +35,8 @@ func (j *job) scanStrings(s *program.Strings, steps, rest []byte, bytes int64) (
 	if w.To, err = j.alloc(bytes); err != nil {
 		return nil, err
 	}
-	j.add(steps, &w.Steps)
-	j.add(rest, &w.Rest)
+	j.add(func(to []byte) []byte { return program.AppendBytes(to, steps) }, &w.Steps)
+	j.add(func(to []byte) []byte { return program.AppendBytes(to, rest) }, &w.Rest)
 	j.stringScans = append(j.stringScans, w)
 	return w, nil
 }

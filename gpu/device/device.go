@@ -186,6 +186,7 @@ type Piece struct {
 // Reply is what a batch brings back.
 type Reply struct {
 	Data   [][]byte  // of each OpRead
+	Memory []byte    // that Data lies in, which package bulk may have once nobody reads it; nil: nobody may
 	Millis []float64 // between each OpMark and the one before it, measured on the device
 	// On the host: Enqueue is until the device had all commands, 0 where they are executed as they stand. Took is
 	// from the request to this reply, 0 where that is a call.

@@ -96,7 +96,7 @@ func checkBuild(t *testing.T, d *onDevice, what string, keys []int64, kind Looku
 		return
 	}
 	have := d.run(device.Command{Op: device.OpRead, Src: built, Bytes: uint64(BuiltBytes(q))}).Data[0]
-	wanted := PackLookup(&Lookup{Kind: kind}, want.Lookup)
+	wanted := AppendLookup(nil, &Lookup{Kind: kind}, want.Lookup)
 	bits := bitmapBytes(q.BuildSize)
 	if n := bits + q.BuildSize*kind.EntryBytes(); !slices.Equal(have[:n], wanted[:n]) {
 		t.Errorf("%s: another lookup was built", what)

@@ -122,13 +122,13 @@ func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 		b.Columns = append(b.Columns, d.upload(c))
 	}
 	for i := range q.Bits {
-		b.Bits = append(b.Bits, d.upload(PackBits(&q.Bits[i])))
+		b.Bits = append(b.Bits, d.upload(AppendBits(nil, &q.Bits[i])))
 	}
 	for _, s := range q.Sets {
-		b.Sets = append(b.Sets, d.upload(PackSet(s)))
+		b.Sets = append(b.Sets, d.upload(AppendSet(nil, s)))
 	}
 	for i := range q.Tables {
-		b.Tables = append(b.Tables, d.upload(PackTable(q.Program.Tables[i], &q.Tables[i])))
+		b.Tables = append(b.Tables, d.upload(AppendTable(nil, q.Program.Tables[i], &q.Tables[i])))
 	}
 	for i := range q.Lookups {
 		l := &q.Program.Lookups[i]
@@ -136,9 +136,9 @@ func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 			_, built := d.compute(build, TuningFor(build, &d.info), 1)
 			b.Lookups = append(b.Lookups, built)
 		} else {
-			b.Lookups = append(b.Lookups, d.upload(PackLookup(l, &q.Lookups[i])))
+			b.Lookups = append(b.Lookups, d.upload(AppendLookup(nil, l, &q.Lookups[i])))
 		}
-		b.Outs = append(b.Outs, d.upload(PackOuts(l, &q.Lookups[i])))
+		b.Outs = append(b.Outs, d.upload(AppendOuts(nil, l, &q.Lookups[i])))
 	}
 	if q.Sink.Kind == SinkBuild {
 		b.Built = d.alloc(BuiltBytes(q))
@@ -286,7 +286,7 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		if q.Sink.Kind == SinkBuild && !want.Fault {
 			have := d.run(device.Command{Op: device.OpRead, Src: built, Bytes: uint64(BuiltBytes(q))}).Data[0]
-			if wanted := PackLookup(&Lookup{Kind: q.Sink.Build}, want.Lookup); !slices.Equal(have[:len(wanted)-16], wanted[:len(wanted)-16]) {
+			if wanted := AppendLookup(nil, &Lookup{Kind: q.Sink.Build}, want.Lookup); !slices.Equal(have[:len(wanted)-16], wanted[:len(wanted)-16]) {
 				t.Fatalf("seed %d: another lookup was built", seed)
 			}
 		}

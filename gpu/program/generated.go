@@ -180,11 +180,11 @@ const collectThreads = 256
 type Buffers struct {
 	Heads   device.Pointer   // descriptors of all segments: AppendSegmentHead
 	Columns []device.Pointer // of each of Program.Columns in all segments: AppendColumnSegment
-	Bits    []device.Pointer // PackBits of each of Query.Bits
-	Sets    []device.Pointer // PackSet of each of Query.Sets
-	Tables  []device.Pointer // PackTable of each
-	Lookups []device.Pointer // PackLookup of each, or what a SinkBuild left in Built
-	Outs    []device.Pointer // PackOuts of each lookup
+	Bits    []device.Pointer // AppendBits of each of Query.Bits
+	Sets    []device.Pointer // AppendSet of each of Query.Sets
+	Tables  []device.Pointer // AppendTable of each
+	Lookups []device.Pointer // AppendLookup of each, or what a SinkBuild left in Built
+	Outs    []device.Pointer // AppendOuts of each lookup
 	Built   device.Pointer   // SinkBuild: BuiltBytes(q), which become the lookup
 	Scratch device.Pointer   // ScratchBytes, of any content: groups, list, result
 	// Alive is Narrowing.Alive where Heads are what Narrow leaves, of at most AliveSegments; 0: all vectors are looked at.

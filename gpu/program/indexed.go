@@ -1,7 +1,6 @@
 package program
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"pgaccel/gpu/device"
@@ -146,12 +145,11 @@ func (t *IndexTerm) interval(q *Query) (lo, hi int64) {
 	return t.Range.Lo, t.Range.Hi
 }
 
-// PackList returns Narrowing.List.
-func PackList(list []uint32) (data []byte) {
-	for _, segment := range list {
-		data = binary.LittleEndian.AppendUint32(data, segment)
-	}
-	return data
+// AppendList appends Narrowing.List.
+func AppendList(to []byte, list []uint32) []byte {
+	b := appendTo(to)
+	appendArray(&b, list)
+	return b.bytes()
 }
 
 // narrow is Narrow for a segment: the rows that indexes leave, nil for all, and SegmentHead.decided. holds reports

@@ -96,7 +96,7 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 			list = append(list, uint32(i))
 		}
 	}
-	at := &Narrowing{List: d.upload(PackList(list)), Heads: d.upload(heads), Narrowed: d.alloc(int64(len(heads))), Bitmaps: d.alloc(NarrowBytes(len(list))),
+	at := &Narrowing{List: d.upload(AppendList(nil, list)), Heads: d.upload(heads), Narrowed: d.alloc(int64(len(heads))), Bitmaps: d.alloc(NarrowBytes(len(list))),
 		Alive: d.upload(make([]byte, AliveBytes(len(list))))}
 	for _, c := range q.Indexed.Columns {
 		var pointers []byte
@@ -107,10 +107,10 @@ func testNarrow(t *testing.T, d *onDevice, m device.Module, r *rand.Rand) (decid
 		at.Indexes = append(at.Indexes, d.upload(pointers))
 	}
 	for i := range q.Bits {
-		at.Bits = append(at.Bits, d.upload(PackBits(&q.Bits[i])))
+		at.Bits = append(at.Bits, d.upload(AppendBits(nil, &q.Bits[i])))
 	}
 	for i := range q.Sets {
-		at.Sets = append(at.Sets, d.upload(PackSet(q.Sets[i])))
+		at.Sets = append(at.Sets, d.upload(AppendSet(nil, q.Sets[i])))
 	}
 	d.run(Narrow(m, q, len(list), at))
 	narrowed := d.run(device.Command{Op: device.OpRead, Src: at.Narrowed, Bytes: uint64(len(heads))}).Data[0]

@@ -5,33 +5,47 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
+
+	"pgaccel/internal/bulk"
 )
 
-// blob collects arrays, each padded to 16 bytes.
-type blob struct{ b []byte }
+// blob appends arrays to b, each padded to 16 bytes, as b is. Its memory is package bulk's.
+type blob struct {
+	b     []byte
+	began int // length of b before
+}
 
+func appendTo(b []byte) blob { return blob{b, len(b)} }
+
+// pad pads, for which there is room.
 func (b *blob) pad() {
 	for len(b.b)%16 != 0 {
 		b.b = append(b.b, 0)
 	}
 }
 
-// array appends a slice of integers as they are.
-func (b *blob) array(a any) {
-	var err error
-	if b.b, err = binary.Append(b.b, binary.LittleEndian, a); err != nil {
-		panic("BUG: " + err.Error())
+// grow makes room for n bytes, padding included.
+func (b *blob) grow(n int64) { b.b = bulk.Grow(b.b, int(padded(n))) }
+
+// appendArray appends integers as memory has them: all of Go's architectures that pgaccel is built for have the lowest byte first.
+func appendArray[T uint8 | uint16 | uint32 | uint64 | int32 | int64](b *blob, a []T) {
+	if len(a) == 0 {
+		return
 	}
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a))), len(a)*int(unsafe.Sizeof(a[0])))
+	b.grow(int64(len(bytes)))
+	b.b = append(b.b, bytes...)
 	b.pad()
 }
 
 // integers appends values of 64 bits or of 32.
 func (b *blob) integers(values []int64, wide bool) {
 	if wide {
-		b.array(values)
+		appendArray(b, values)
 		return
 	}
-	b.b = slices.Grow(b.b, int(padded(4*int64(len(values)))))
+	b.grow(4 * int64(len(values)))
 	for _, v := range values {
 		b.b = binary.LittleEndian.AppendUint32(b.b, uint32(v))
 	}
@@ -43,14 +57,13 @@ func (b *blob) flags(f []uint8, n int) {
 	if f == nil {
 		f = make([]uint8, n)
 	}
-	b.b = append(b.b, f...)
-	b.pad()
+	appendArray(b, f)
 }
 
 // bytes returns the arrays: not nothing, so that they have an address.
 func (b *blob) bytes() []byte {
-	if len(b.b) == 0 {
-		b.b = make([]byte, 16)
+	if len(b.b) == b.began {
+		b.b = append(b.b, make([]byte, 16)...)
 	}
 	return b.b
 }
@@ -61,18 +74,25 @@ func padded(n int64) int64 { return (n + 15) &^ 15 }
 // bitmapBytes is the size of a bitmap of n bits in 64-bit words, padded.
 func bitmapBytes(n int64) int64 { return padded((max(n, 0) + 63) / 64 * 8) }
 
-// PackBits returns a set of StepBits as device memory has it: 64-bit words, padded to 16
-// bytes.
-func PackBits(d *Bits) []byte {
-	var b blob
-	b.array(d.Bits[:(max(d.Size, 0)+63)/64])
+// AppendBits appends a set of StepBits as device memory has it: 64-bit words, padded to 16
+// bytes. This and what follows append to nothing, or to what they have appended, in memory of package bulk.
+func AppendBits(to []byte, d *Bits) []byte {
+	b := appendTo(to)
+	appendArray(&b, d.Bits[:(max(d.Size, 0)+63)/64])
 	return b.bytes()
 }
 
-// PackSet returns a set of OpIn: its values.
-func PackSet(values []int64) []byte {
-	var b blob
-	b.array(values)
+// AppendBytes appends bytes.
+func AppendBytes(to, data []byte) []byte {
+	b := appendTo(to)
+	appendArray(&b, data)
+	return b.bytes()
+}
+
+// AppendSet appends a set of OpIn: its values.
+func AppendSet(to []byte, values []int64) []byte {
+	b := appendTo(to)
+	appendArray(&b, values)
 	return b.bytes()
 }
 
@@ -84,10 +104,10 @@ func width4or8(wide bool) int64 {
 	return 4
 }
 
-// PackTable returns a table: values (int32, or int64 where Wide) and, where it has them,
+// AppendTable appends a table: values (int32, or int64 where Wide) and, where it has them,
 // nulls and faults, each padded to 16 bytes.
-func PackTable(t Table, d *TableData) []byte {
-	var b blob
+func AppendTable(to []byte, t Table, d *TableData) []byte {
+	b := appendTo(to)
 	b.integers(d.Values, t.Wide)
 	if t.Nulls {
 		b.flags(d.Nulls, len(d.Values))
@@ -98,39 +118,44 @@ func PackTable(t Table, d *TableData) []byte {
 	return b.bytes()
 }
 
-// PackLookup returns a lookup: a bitmap of the keys that have a partner, in 64-bit words,
+// AppendLookup appends a lookup: a bitmap of the keys that have a partner, in 64-bit words,
 // then entries; of LookupHash keys, then entries; where keys have many partners, First and Partners.
 // Each is padded to 16 bytes.
-func PackLookup(l *Lookup, d *LookupData) []byte {
+func AppendLookup(to []byte, l *Lookup, d *LookupData) []byte {
 	n := max(d.Size, 0)
-	b := blob{make([]byte, 0, bitmapBytes(n)+padded(n*l.Kind.EntryBytes()))}
+	b := appendTo(to)
+	bytes := keysBytes(l.Kind, d)
+	if l.Many {
+		bytes += padded(4*int64(len(d.First))) + padded(4*int64(len(d.Partners)))
+	}
+	b.grow(bytes)
 	switch l.Kind {
 	case LookupHash:
-		b.array(d.HashKeys)
-		b.array(d.HashEntries)
+		appendArray(&b, d.HashKeys)
+		appendArray(&b, d.HashEntries)
 	case LookupBits:
-		b.array(d.Bits[:(n+63)/64])
+		appendArray(&b, d.Bits[:(n+63)/64])
 	case Lookup8:
 		b.b = appendPresent8(b.b, d.E8[:n])
 		b.pad()
-		b.array(d.E8[:n])
+		appendArray(&b, d.E8[:n])
 	case Lookup16:
 		b.b = appendPresent(b.b, d.E16[:n])
 		b.pad()
-		b.array(d.E16[:n])
+		appendArray(&b, d.E16[:n])
 	case Lookup32:
 		b.b = appendPresent(b.b, d.E32[:n])
 		b.pad()
-		b.array(d.E32[:n])
+		appendArray(&b, d.E32[:n])
 	}
 	if l.Many {
-		b.array(d.First)
-		b.array(d.Partners)
+		appendArray(&b, d.First)
+		appendArray(&b, d.Partners)
 	}
 	return b.bytes()
 }
 
-// keysBytes is where in PackLookup what finds keys ends, and First begins.
+// keysBytes is where in what AppendLookup appends, what finds keys ends, and First begins.
 func keysBytes(kind LookupKind, d *LookupData) int64 {
 	if slots := int64(len(d.HashKeys)); kind == LookupHash {
 		return padded(8*slots) + padded(4*slots)
@@ -241,15 +266,15 @@ func (d *LookupData) entry(kind LookupKind, at int64) (e uint32, ok bool) {
 	return d.E32[at], d.E32[at] != math.MaxUint32
 }
 
-// BuiltBytes is the size of the lookup that q's SinkBuild makes, in PackLookup's layout.
+// BuiltBytes is the size of the lookup that q's SinkBuild makes, in AppendLookup's layout.
 func BuiltBytes(q *Query) int64 {
 	return max(bitmapBytes(q.BuildSize)+padded(max(q.BuildSize, 0)*q.Sink.Build.EntryBytes()), 16)
 }
 
-// PackOuts returns what a lookup delivers: of each output values (int32, or int64 where
+// AppendOuts appends what a lookup delivers: of each output values (int32, or int64 where
 // Wide) and, where it is Nullable, nulls, each padded to 16 bytes.
-func PackOuts(l *Lookup, d *LookupData) []byte {
-	var b blob
+func AppendOuts(to []byte, l *Lookup, d *LookupData) []byte {
+	b := appendTo(to)
 	for i, o := range l.Outs {
 		b.integers(d.Outs[i].Values, o.Wide)
 		if o.Nullable {
@@ -259,7 +284,7 @@ func PackOuts(l *Lookup, d *LookupData) []byte {
 	return b.bytes()
 }
 
-// outOffsets returns where in PackOuts an output's values begin, and its nulls.
+// outOffsets returns where in what AppendOuts appends an output's values begin, and its nulls.
 func outOffsets(l *Lookup, d *LookupData, out int) (values, nulls int64) {
 	at := int64(0)
 	for i, o := range l.Outs {

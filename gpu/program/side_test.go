@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPackLookupBitmap compares the bitmap of a packed lookup with its entries one by one.
-func TestPackLookupBitmap(t *testing.T) {
+// TestAppendLookupBitmap compares the bitmap of a packed lookup with its entries one by one.
+func TestAppendLookupBitmap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025} {
 		for _, kind := range []LookupKind{Lookup8, Lookup16, Lookup32} {
@@ -22,7 +22,7 @@ func TestPackLookupBitmap(t *testing.T) {
 				}
 				d.E8[i], d.E16[i], d.E32[i] = uint8(e), uint16(e), e
 			}
-			b := PackLookup(&Lookup{Kind: kind}, d)
+			b := AppendLookup(nil, &Lookup{Kind: kind}, d)
 			if want := int(max(bitmapBytes(int64(n))+padded(int64(n)*kind.EntryBytes()), 16)); len(b) != want {
 				t.Fatalf("kind %d, %d entries: %d bytes instead of %d", kind, n, len(b), want)
 			}

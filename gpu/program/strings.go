@@ -87,7 +87,7 @@ func (d *TableData) Size() int64 {
 	return int64(len(d.Values))
 }
 
-// BitsBytes is the size of a set in device memory: PackBits of it, or what a Match writes.
+// BitsBytes is the size of a set in device memory: AppendBits of it, or what a Match writes.
 func BitsBytes(d *Bits) int64 { return max(bitmapBytes(d.Size), 16) }
 
 // LengthsBytes is the size of what Lengths write.

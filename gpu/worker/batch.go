@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/bulk"
 )
 
 // stagingBytes is a half of the pinned memory of a stream, through which go OpWrite's and
@@ -178,7 +179,7 @@ func (r *runner) queue(b *device.Batch, all sides, launches []resolved, reply *d
 			if c.Bytes > maxRaw {
 				return &device.Fault{Call: "read", Text: fmt.Sprintf("%d bytes", c.Bytes)}
 			}
-			data := bulkBytes(int(c.Bytes))
+			data := bulk.Bytes(int(c.Bytes))
 			reply.Data = append(reply.Data, data)
 			err = r.read(data, c.Src)
 		case device.OpMark:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/bulk"
 )
 
 // Client is a device.Executor whose devices another process has. After the connection's
@@ -124,7 +125,7 @@ func (c *Client) lose(fault *device.Fault) {
 // read hands replies to those who wait for them.
 func (c *Client) read() {
 	for {
-		f, err := readFrame(c.link.in)
+		f, err := readFrameTo(c.link.in, bulk.Bytes)
 		if err == nil && f.kind != kindReply {
 			err = errFrame("a server's frame of kind %d", f.kind)
 		}

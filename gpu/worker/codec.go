@@ -213,7 +213,7 @@ func packReply(p *packer, r *device.Reply) (raw [][]byte) {
 
 // unpackReply is packReply's inverse. The data are parts of raw.
 func unpackReply(u *unpacker, raw []byte) (*device.Reply, error) {
-	r := &device.Reply{}
+	r := &device.Reply{Memory: raw}
 	if n := u.count(1); n > 0 {
 		r.Data = make([][]byte, n)
 	}

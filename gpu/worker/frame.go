@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"net"
 	"os"
 	"sync"
@@ -99,35 +98,6 @@ func readFrameTo(r io.Reader, memory func(n int) []byte) (frame, error) {
 }
 
 func plainBytes(n int) []byte { return make([]byte, n) }
-
-// Bulk data lies in memory that is used again: making memory of megabytes, which the
-// system does page by page, takes longer than what is done with it.
-var bulk [bulkLast + 1]sync.Pool // of *[]byte of 1<<i bytes
-
-const (
-	bulkFirst = 16 // a buffer that is smaller than 1<<bulkFirst is not worth it
-	bulkLast  = 28 // nor is one that is larger kept
-)
-
-// bulkBytes returns n bytes with any content.
-func bulkBytes(n int) []byte {
-	class := bits.Len(uint(max(n, 1) - 1))
-	if class < bulkFirst || class > bulkLast {
-		return make([]byte, n)
-	}
-	if b, _ := bulk[class].Get().(*[]byte); b != nil {
-		return (*b)[:n]
-	}
-	return make([]byte, n, 1<<class)
-}
-
-// bulkDone takes back what bulkBytes returned, or anything else. Nobody uses it any more.
-func bulkDone(b []byte) {
-	if class := bits.Len(uint(max(cap(b), 1) - 1)); class >= bulkFirst && class <= bulkLast && cap(b) == 1<<class {
-		b = b[:0]
-		bulk[class].Put(&b)
-	}
-}
 
 // readBytes reads n bytes. It does not believe a large n before that many bytes have come.
 func readBytes(r io.Reader, n int, memory func(n int) []byte) ([]byte, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/bulk"
 )
 
 // requestsTimeout is how long Serve waits for running requests at its end.
@@ -94,7 +95,7 @@ type server struct {
 	ex       device.Executor
 	ctx      context.Context
 	requests sync.WaitGroup
-	reuse    bool // ex has replies' data by bulkBytes
+	reuse    bool // ex has replies' data by bulk.Bytes
 
 	mu      sync.Mutex
 	running map[uint64]context.CancelFunc // of requests that can be cancelled
@@ -103,7 +104,7 @@ type server struct {
 
 func (s *server) loop() error {
 	for {
-		f, err := readFrameTo(s.link.in, bulkBytes)
+		f, err := readFrameTo(s.link.in, bulk.Bytes)
 		if err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (s *server) dispatch(f frame) error {
 		}
 		s.start(f.id, func(ctx context.Context, p *packer) (raw [][]byte, err error) {
 			reply, err := s.ex.Run(ctx, dev, batch)
-			bulkDone(f.raw)
+			bulk.Done(f.raw)
 			packError(p, err)
 			if err == nil {
 				reply.Took = time.Since(began)
@@ -211,7 +212,7 @@ func (s *server) start(id uint64, do func(ctx context.Context, p *packer) ([][]b
 		sendErr := s.link.send(kindReply, id, p.b, raw, nil)
 		if s.reuse {
 			for _, b := range raw {
-				bulkDone(b)
+				bulk.Done(b)
 			}
 		}
 		if errors.Is(sendErr, errTooLarge) {

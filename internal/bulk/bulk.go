@@ -1,0 +1,49 @@
+// Package bulk has memory for data of megabytes that is soon done with, which is used again: making such memory, which
+// the system does page by page, takes longer than what is done with it.
+package bulk
+
+import (
+	"math/bits"
+	"sync"
+)
+
+const (
+	first = 16 // a buffer that is smaller than 1<<first bytes is not worth it
+	last  = 28 // nor is one that is larger than 1<<last kept
+)
+
+var pools [last + 1]sync.Pool // of *[]byte of 1<<i bytes
+
+// class is the smallest power of two that is not below n.
+func class(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
+
+// Bytes returns n bytes with any content.
+func Bytes(n int) []byte {
+	c := class(n)
+	if c < first || c > last {
+		return make([]byte, n)
+	}
+	if b, _ := pools[c].Get().(*[]byte); b != nil {
+		return (*b)[:n]
+	}
+	return make([]byte, n, 1<<c)
+}
+
+// Done takes back what Bytes or Grow returned, or other memory. Nobody uses it any more.
+func Done(b []byte) {
+	if c := class(cap(b)); c >= first && c <= last && cap(b) == 1<<c {
+		b = b[:0]
+		pools[c].Put(&b)
+	}
+}
+
+// Grow returns b with room for n more bytes. Where that is other memory, b is done with.
+func Grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	grown := Bytes(max(len(b)+n, 2*len(b)))[:len(b)]
+	copy(grown, b)
+	Done(b)
+	return grown
+}
