@@ -290,7 +290,7 @@ func (c *compiler) written(n *node) *node {
 	if len(n.args) != 1 || n.f == nil && n.call == nil {
 		return nil
 	}
-	a, f := n.args[0], n.unary()
+	a, f, words := n.args[0], n.unary(), n.words()
 	every := int64(0)
 	if n.every != nil {
 		every = n.every(a.lo, a.hi)
@@ -312,15 +312,68 @@ func (c *compiler) written(n *node) *node {
 			v.I = base + v.I*every
 			return of(v)
 		}
+		if of := words; of != nil {
+			words = func(w int64) (int64, error) { return of(base + w*every) }
+		}
 	}
 	if size, ok := width(a.lo, a.hi); !ok || size > tableMax || a.dict != nil {
 		return nil
 	}
-	m, err := c.tabulateOver(a, n.t, f)
+	var m *node
+	var err error
+	if words != nil {
+		m, err = c.tabulateMap(a, n.t, words)
+	} else {
+		m, err = c.tabulateOver(a, n.t, f)
+	}
 	if err != nil {
 		return nil
 	}
 	return m
+}
+
+// words returns unary of words, nil where it is not a function of these, or makes text.
+func (n *node) words() func(int64) (int64, error) {
+	if n.kind != nodeMap || n.f == nil || coded(n.t) || n.args[0].dict != nil {
+		return nil
+	}
+	return n.f
+}
+
+// tabulateMap is tabulateOver of a function of words, null of null, whose results are not coded: without what values
+// of any type take.
+func (c *compiler) tabulateMap(arg *node, t vector.Type, f func(int64) (int64, error)) (*node, error) {
+	size, _ := width(arg.lo, arg.hi)
+	memory := textMemory{x: c.p.x}
+	if memory.add(8 * size); memory.err != nil {
+		return nil, memory.err
+	}
+	tab := &table{TableData: program.TableData{Lo: arg.lo, Values: make([]int64, size), OnNullNull: arg.nullable}}
+	n := &node{kind: nodeTable, t: t, args: []*node{arg}, tab: tab, risky: arg.risky, nullable: arg.nullable, lo: math.MaxInt64, hi: math.MinInt64}
+	for i := range tab.Values {
+		v, err := f(arg.lo + int64(i))
+		if err == nil {
+			tab.Values[i], n.lo, n.hi = v, min(n.lo, v), max(n.hi, v)
+			continue
+		}
+		if tab.Faults == nil {
+			tab.Faults, tab.err, n.risky = make([]uint8, size), err, true
+		}
+		tab.Faults[i] = 1
+	}
+	if n.lo > n.hi {
+		n.lo, n.hi = 0, 0
+	}
+	for i, fault := range tab.Faults {
+		if fault != 0 {
+			tab.Values[i] = n.lo
+		}
+	}
+	if tab.OnNullNull {
+		tab.OnNull = n.lo
+	}
+	n.anyFloat()
+	return c.add(n), nil
 }
 
 // unary returns what a node of one argument that is computed a value at a time makes of a value.

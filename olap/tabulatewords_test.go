@@ -2,6 +2,7 @@ package olap
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 	"testing"
 
@@ -36,6 +37,42 @@ func TestWords(t *testing.T) {
 		for i, v := range want.tab.Values {
 			if got.tab.Values[i] != v || want.tab.Faults != nil && got.tab.Faults[i] != want.tab.Faults[i] {
 				t.Fatalf("%d values: the %d. is %d, want %d", size, i, got.tab.Values[i], v)
+			}
+		}
+	}
+}
+
+// TestMap compares a table of a function of words with what tabulateOver makes of it, values, nulls and errors.
+func TestMap(t *testing.T) {
+	functions := map[string]func(int64) (int64, error){
+		"some fail": func(w int64) (int64, error) {
+			if w%7 == 3 {
+				return 0, errNumeric
+			}
+			return 1000 - 3*w, nil
+		},
+		"none fail": func(w int64) (int64, error) { return w / 60, nil },
+		"all fail":  func(int64) (int64, error) { return 0, errNumeric },
+	}
+	for name, f := range functions {
+		for _, size := range []int64{1, 63, 64, 127, 128, 129, 511, 512, 513, 70000} {
+			for _, nullable := range []bool{false, true} {
+				x := &execution{ctx: context.Background(), memory: new(atomic.Int64), room: 1 << 40}
+				c := &compiler{p: &pipeline{x: x}}
+				arg := &node{kind: nodeColumn, t: vector.TypeOf(vector.Timestamp), lo: -size / 2, hi: -size/2 + size - 1, nullable: nullable}
+				n := &node{kind: nodeMap, t: vector.TypeOf(vector.Int8), args: []*node{arg}, f: f}
+				got, err := c.tabulateMap(arg, n.t, n.words())
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := c.tabulateOver(arg, n.t, n.unary())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.lo != want.lo || got.hi != want.hi || got.risky != want.risky || got.nullable != want.nullable ||
+					(got.tab.err == nil) != (want.tab.err == nil) || !reflect.DeepEqual(got.tab.TableData, want.tab.TableData) {
+					t.Errorf("%s, %d values, nullable %v: %+v of %+v, want %+v of %+v", name, size, nullable, got, got.tab.err, want, want.tab.err)
+				}
 			}
 		}
 	}
