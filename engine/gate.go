@@ -531,13 +531,15 @@ func parseTimeout(s string) time.Duration {
 func parseDuration(s string) time.Duration {
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
 	n, err := strconv.ParseInt(digits, 10, 32)
-	unit, ok := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
-		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[s[len(digits):]]
+	unit, ok := timeUnits[s[len(digits):]]
 	if err != nil || !ok || n < 0 {
 		return timeoutUnknown
 	}
 	return time.Duration(n) * unit
 }
+
+var timeUnits = map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
+	"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 
 // timeoutUnknown is over before anything is computed.
 const timeoutUnknown = time.Duration(1)

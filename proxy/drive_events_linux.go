@@ -319,20 +319,19 @@ func (e *eventSession) settle() {
 			return
 		}
 		if p := e.s.takePlanning(); p != nil {
-			e.srv.wg.Go(func() { e.plan(p) })
+			e.srv.goroutines.run(func() { e.plan(p) })
 		}
 		e.srv.compute(e.s.takeChecks())
 		if a := e.s.takeSpeculation(); a != nil {
 			e.srv.executing.Add(1)
-			e.srv.wg.Go(func() {
+			e.srv.goroutines.run(func() {
 				defer e.srv.executing.Add(-1)
 				a.Run()
 			})
 		}
 		if x := e.s.takeExecution(); x != nil {
-			e.srv.wg.Add(1)
 			e.srv.executing.Add(1)
-			go e.execute(x)
+			e.srv.goroutines.run(func() { e.execute(x) })
 		}
 		client := &e.end[fromClient]
 		if e.s.sending() && !client.broken {
@@ -392,7 +391,6 @@ func (e *eventSession) plan(p *planning) {
 }
 
 func (e *eventSession) execute(x *execution) {
-	defer e.srv.wg.Done()
 	defer e.srv.executing.Add(-1)
 	batch, err := x.run()
 	posted := e.loop.post(func() {

@@ -22,9 +22,10 @@ type Server struct {
 	observer  Observer
 	listeners []net.Listener
 
-	ctx    context.Context // ends every session
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // handshakes and sessions
+	ctx        context.Context // ends every session
+	cancel     context.CancelFunc
+	wg         sync.WaitGroup // handshakes and sessions
+	goroutines *goroutines    // for sessions' planning and executions
 	// accepting are the accept loops.
 	accepting sync.WaitGroup
 
@@ -94,6 +95,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.goroutines = newGoroutines(s.ctx, &s.wg)
 	if err := s.listenAll(ctx); err != nil {
 		s.closeListeners()
 		s.cancel()
