@@ -70,8 +70,9 @@ func (j *job) execute(stream int) (*program.Result, error) {
 			regions = append(regions, program.Region{At: p.narrows.Alive, Bytes: 16})
 		}
 	}
-	b.commands = program.Clear(b.commands, j.lanes, regions, sms)
+	b.commands = program.Clear(b.commands, j.lanes, j.appendHashRegions(regions), sms)
 	b.commands = j.appendStringScans(b.commands)
+	b.commands = j.appendHashes(b.commands, sms)
 	for _, p := range j.parts {
 		b.commands = p.narrow(b.commands)
 		switch {

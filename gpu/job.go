@@ -56,6 +56,7 @@ type job struct {
 	blob                    []byte   // data of this query only; package bulk's
 	fixups                  []fixup
 	stringScans             []*stringsScan
+	hashes                  []*hashTable
 }
 
 // kernel is what computes a query, or a lookup's build.
@@ -336,7 +337,7 @@ func (j *job) release(err error) {
 	j.pins, j.temps, j.waits, j.layout = nil, nil, nil, nil
 	j.bufferSize, j.orders, j.lists, j.fromSet = 0, 0, 0, false
 	bulk.Done(j.blob)
-	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups, j.stringScans = nil, nil, nil, nil, nil, nil, nil
+	j.parts, j.slots, j.direct, j.chunks, j.blob, j.fixups, j.stringScans, j.hashes = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // settle ends a load: what it brought is there, or with err, is not.

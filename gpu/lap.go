@@ -171,12 +171,13 @@ func (v *lap) execute(stream int) error {
 	var regions []program.Region
 	var readers []*part
 	for _, r := range v.aboard {
-		regions = r.part.shape.g.Regions(regions, r.q, &r.part.b)
+		regions = r.j.appendHashRegions(r.part.shape.g.Regions(regions, r.q, &r.part.b))
 		readers = append(readers, r.part)
 	}
 	b.commands = program.Clear(b.commands, u.lanes, regions, sms)
 	for _, r := range v.aboard {
 		b.commands = r.j.appendStringScans(b.commands)
+		b.commands = r.j.appendHashes(b.commands, sms)
 	}
 	if len(v.of.streams) == 0 {
 		for _, p := range readers {

@@ -384,11 +384,20 @@ func hostLookup(r *rand.Rand, fact, _ *testTable) *program.Query {
 		l.Outs[1].Values[i] = int64(r.IntN(1000))
 		l.Outs[1].Nulls[i] = uint8(r.IntN(2))
 	}
+	if r.IntN(2) == 0 { // the same entries, of a table that the device makes
+		keys, entries := []int64{}, []uint32{}
+		for i, e := range l.E8 {
+			if e != 255 {
+				keys, entries = append(keys, int64(i)), append(entries, uint32(e))
+			}
+		}
+		p.Lookups[0].Kind, l.Lo, l.Size, l.E8, l.Keys, l.Entries = program.LookupHash, 0, 0, nil, keys, entries
+	}
 	table := program.TableData{Lo: 0, Values: make([]int64, 100)}
 	for i := range table.Values {
 		table.Values[i] = int64(r.IntN(10))
 	}
-	if r.IntN(2) == 0 {
+	if l.Keys == nil && r.IntN(2) == 0 {
 		l.ID, table.ID = newID(), newID()
 	}
 	set := []int64{}

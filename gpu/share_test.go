@@ -223,7 +223,7 @@ func TestSameQuery(t *testing.T) {
 	for _, f := range []string{"Words", "Nulls", "Min", "Max"} {
 		names[".Segments[].Columns[]."+f] = true
 	}
-	for _, f := range []string{"Bits", "E8", "E16", "E32", "HashKeys", "HashEntries", "First", "Partners", "Outs", "Build"} {
+	for _, f := range []string{"Bits", "E8", "E16", "E32", "HashKeys", "HashEntries", "Keys", "Entries", "First", "Partners", "Outs", "Build"} {
 		names[".Lookups[]."+f] = true
 	}
 	base, q := newQuery(), newQuery()

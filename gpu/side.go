@@ -189,7 +189,11 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 		}
 	}
 	if d.Build == nil && key.id == 0 {
-		j.add(func(b []byte) []byte { return program.AppendLookup(b, l, d) }, to)
+		if d.Keys == nil {
+			j.add(func(b []byte) []byte { return program.AppendLookup(b, l, d) }, to)
+		} else if err := j.makeHash(d, to); err != nil {
+			return err
+		}
 		j.add(func(b []byte) []byte { return program.AppendOuts(b, l, d) }, outs)
 		return nil
 	}

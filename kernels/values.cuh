@@ -1,6 +1,7 @@
-// What expressions compute: checked 64-bit arithmetic, keys of floats, sets, hash lookups.
+// What expressions compute: checked 64-bit arithmetic, keys of floats, sets.
 #pragma once
 #include "lanes.cuh"
+#include "hash.cuh"
 
 // The checked operations return the result modulo 2^64 and set bad where 64 bits do not
 // hold it.
@@ -168,23 +169,3 @@ PGACCEL_INLINE int32_t set_step(const int64_t *set, uint32_t n, int64_t v)
 	return at < n && __ldg(set + at) == v ? (int32_t)at : at > 0 ? (int32_t)at - 1 : 0;
 }
 
-// hash_of is program.HashOf.
-PGACCEL_INLINE uint64_t hash_of(uint64_t key)
-{
-	key ^= key >> 33;
-	key *= 0xff51afd7ed558ccdull;
-	key ^= key >> 33;
-	key *= 0xc4ceb9fe1a85ec53ull;
-	key ^= key >> 33;
-	return key;
-}
-
-// hash_find returns the entry of a key, all ones where there is none. Some slot is free.
-PGACCEL_INLINE uint32_t hash_find(const int64_t *keys, const uint32_t *entries, uint64_t mask, int64_t key)
-{
-	for (uint64_t at = hash_of((uint64_t)key) & mask;; at = (at + 1) & mask) {
-		const uint32_t entry = __ldg(entries + at);
-		if (entry == 0xffffffffu || __ldg(keys + at) == key)
-			return entry;
-	}
-}

@@ -48,17 +48,17 @@ type lookupOut struct {
 	risky  bool // it could have failed for rows that were not kept
 }
 
+// lookupSpread bounds the empty places of an array for each row. An array of up to lookupArray places is better than a hash
+// table however empty it is: it stays in the second-level cache. Tests make them small.
+var lookupSpread, lookupArray int64 = 16, 1 << 21
+
 const (
-	// lookupBitsMax bounds the keys of a bitmap, lookupSpread the empty places of an
-	// array for each row. An array of up to lookupArray places is better than a hash
-	// table however empty it is: it stays in the second-level cache.
+	// lookupBitsMax bounds the keys of a bitmap.
 	lookupBitsMax = 1 << 26
 	// lookupBitsSpread bounds the places of a bitmap for each key: 64 bytes, where a hash table
 	// has 24 to 48.
 	lookupBitsSpread = 512
-	lookupSpread     = 16
 	lookupDense      = 1 << 16
-	lookupArray      = 1 << 21
 	// lookupFew is how many keys are compared with zone maps.
 	lookupFew = 1 << 10
 	// lookupWork is about what it takes to make a lookup, in bytes for each row: keep, the

@@ -79,6 +79,7 @@ type lookupMaker struct {
 	key   []int64
 	row   []uint32
 	entry []uint32
+	hands bool // a device may make a hash table
 }
 
 // makeLookup builds the lookup of probe b from its child's rows. The outer keys
@@ -90,7 +91,7 @@ func (p *pipeline) makeLookup(b *probe) error {
 		l.share = b.shareOf(b.rows.from)
 		return b.marked.lookup(b)
 	}
-	m := &lookupMaker{x: p.x, b: b, l: l}
+	m := &lookupMaker{x: p.x, b: b, l: l, hands: p.device && p.x.q.Grouped && b.known == nil}
 	if err := m.rows(); err != nil {
 		return err
 	}
@@ -311,6 +312,13 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 	case !ok || size > max(lookupArray, lookupSpread*int64(n)):
 		l.kind = program.LookupHash
 		l.Lo, l.Size = 0, 0
+		if m.handsKeys() {
+			if fresh, err = m.distinct(); err != nil || fresh {
+				l.Keys, l.Entries = m.key, m.entry
+				l.bytes += int64(12 * n)
+				break
+			}
+		}
 		if fresh, err = m.fillHash(); err == nil && fresh && !l.left {
 			err = m.hashSet()
 		}
@@ -339,6 +347,34 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 // lines of an order do, read it from front to back.
 func worthBits(size int64, n int) bool {
 	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n))
+}
+
+// handedKeys is the number of keys from which on a device makes a hash table. Tests make it small.
+var handedKeys = 1 << 14
+
+// handedBits bounds the span of the keys, and handedSpread that span for each.
+const handedBits, handedSpread = 1 << 28, 512
+
+// handsKeys reports whether a device makes the hash table, in a query of which the processor does nothing with it: a table
+// of some megabytes takes longer to be made here, and to be brought, than all that the device does.
+func (m *lookupMaker) handsKeys() bool {
+	size, ok := width(m.l.keyLo, m.l.keyHi)
+	return m.hands && m.l.many == nil && ok && size <= handedBits && size <= handedSpread*int64(len(m.key)) && m.x.opt.enough(len(m.key), handedKeys)
+}
+
+// distinct reports whether no key occurs twice.
+func (m *lookupMaker) distinct() (bool, error) {
+	lo := m.l.keyLo
+	size := m.l.keyHi - lo + 1
+	bytes := (size + 63) / 64 * 8
+	if err := m.x.take(bytes); err != nil {
+		return false, err
+	}
+	defer m.x.give(bytes)
+	set := unsetBits(size)
+	return m.fill(m.places(lo, size, size/8), size, func(keys []int64, _ []uint32, from, to int64) bool {
+		return setBits(set, lo, keys, from, to)
+	})
 }
 
 // hashSet makes the set of a hash table's keys, where they lie in so narrow a range. Most rows that

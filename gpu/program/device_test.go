@@ -135,6 +135,8 @@ func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 		if build := q.Lookups[i].Build; build != nil {
 			_, built := d.compute(build, TuningFor(build, &d.info), 1)
 			b.Lookups = append(b.Lookups, built)
+		} else if data := &q.Lookups[i]; data.Keys != nil {
+			b.Lookups = append(b.Lookups, d.hash(data))
 		} else {
 			b.Lookups = append(b.Lookups, d.upload(AppendLookup(nil, l, &q.Lookups[i])))
 		}
@@ -144,6 +146,23 @@ func (d *onDevice) buffers(q *Query, t *Tuning) *Buffers {
 		b.Built = d.alloc(BuiltBytes(q))
 	}
 	return b
+}
+
+// hash has the device make a table.
+func (d *onDevice) hash(data *LookupData) device.Pointer {
+	d.t.Helper()
+	source := TranscodeSource()
+	m, err := d.e.Compile(context.Background(), 0, source)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	keys, entries, to := d.upload(AppendSet(nil, data.Keys)), device.Pointer(0), d.alloc(HashBytes(data))
+	if data.Entries != nil {
+		entries = d.upload(AppendList(nil, data.Entries))
+	}
+	d.run(Clear(nil, m, []Region{HashRegion(data, to)}, d.info.SMs)...)
+	d.run(MakeHash(m, data, keys, entries, to, d.info.SMs))
+	return to
 }
 
 // compute runs a query in some launches.

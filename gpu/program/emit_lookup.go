@@ -85,9 +85,9 @@ func (r *row) probe(i int) partner {
 	if l.Kind == LookupHash {
 		keys := g.pointer("int64_t", fmt.Sprintf("l%d_keys", i), func(a *arguments) device.Pointer { return a.b.Lookups[i] })
 		entries := g.pointer("uint32_t", fmt.Sprintf("l%d_slots", i), func(a *arguments) device.Pointer {
-			return a.b.Lookups[i] + device.Pointer(padded(8*int64(len(a.q.Lookups[i].HashKeys))))
+			return a.b.Lookups[i] + device.Pointer(padded(8*a.q.Lookups[i].slots()))
 		})
-		mask := g.param("uint64_t", fmt.Sprintf("l%d_mask", i), func(a *arguments) uint64 { return uint64(len(a.q.Lookups[i].HashKeys) - 1) })
+		mask := g.param("uint64_t", fmt.Sprintf("l%d_mask", i), func(a *arguments) uint64 { return uint64(a.q.Lookups[i].slots() - 1) })
 		f.position = g.name("e")
 		g.line("const uint32_t %s = %s && %s ? hash_find(%s, %s, %s, %s) : 0xffffffffu;", f.position, r.alive, key.notNull(), keys, entries, mask, key.as(true))
 		f.in = f.position + " != 0xffffffffu"

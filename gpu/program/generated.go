@@ -159,7 +159,7 @@ func Generate(p *Program, t Tuning) (*Generated, error) {
 
 // ScanSource is the source of a generated kernel, by its name and its code.
 func ScanSource(name, code string) device.Source {
-	return device.Source{Name: name, Code: code, Headers: headers("pgaccel.cuh", "lanes.cuh", "values.cuh", "groups.cuh")}
+	return device.Source{Name: name, Code: code, Headers: headers("pgaccel.cuh", "lanes.cuh", "hash.cuh", "values.cuh", "groups.cuh")}
 }
 
 // HeadersVersion is a hash of what generated kernels include.

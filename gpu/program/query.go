@@ -113,6 +113,10 @@ type LookupData struct {
 	// HashOf(key) & mask or, one by one, after it.
 	HashKeys    []int64
 	HashEntries []uint32
+	// LookupHash, not Many, in place of these: keys, of which no two are equal, and their entries, nil for their numbers.
+	// The device makes the table.
+	Keys    []int64
+	Entries []uint32
 	// Many: the partners of key number n are Partners[First[n]:First[n+1]], entries of the outputs.
 	First, Partners []uint32
 	Outs            []OutData

@@ -67,7 +67,22 @@ func (m *maker) lookup() {
 			d.E32 = append(d.E32, e)
 		}
 	}
-	if l.Kind == LookupHash {
+	if l.Kind == LookupHash && !l.Many && m.chance(2) { // the device makes the table
+		d.Keys = []int64{B.lo, m.within(B.lo, B.hi), m.within(B.lo, B.hi)}
+		slices.Sort(d.Keys)
+		d.Keys = slices.Compact(d.Keys)
+		for k := m.within(B.lo, B.hi); len(d.Keys) < int(size) && k < B.hi; k++ {
+			if !slices.Contains(d.Keys, k) {
+				d.Keys = append(d.Keys, k)
+			}
+		}
+		for range d.Keys {
+			d.Entries = append(d.Entries, uint32(m.IntN(int(entries))))
+		}
+		if len(d.Keys) <= int(entries) && m.chance(2) {
+			d.Entries = nil
+		}
+	} else if l.Kind == LookupHash {
 		d.Hash(int(size))
 		for range size {
 			d.Put(m.within(B.lo, B.hi), uint32(m.IntN(int(entries))))

@@ -3,8 +3,6 @@ package program
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
-	"slices"
 	"unsafe"
 
 	"pgaccel/internal/bulk"
@@ -157,7 +155,8 @@ func AppendLookup(to []byte, l *Lookup, d *LookupData) []byte {
 
 // keysBytes is where in what AppendLookup appends, what finds keys ends, and First begins.
 func keysBytes(kind LookupKind, d *LookupData) int64 {
-	if slots := int64(len(d.HashKeys)); kind == LookupHash {
+	if kind == LookupHash {
+		slots := d.slots()
 		return padded(8*slots) + padded(4*slots)
 	}
 	return bitmapBytes(d.Size) + padded(max(d.Size, 0)*kind.EntryBytes())
@@ -208,35 +207,6 @@ func (k LookupKind) EntryBytes() int64 {
 		return 4
 	}
 	return 0
-}
-
-// HashSlots is the number of slots, of 12 bytes, of a LookupHash for n keys.
-func HashSlots(n int) int { return 1 << bits.Len(uint(max(2*n, 2)-1)) }
-
-// Hash makes room for n keys of a LookupHash: half of the slots stay free.
-func (d *LookupData) Hash(n int) {
-	size := HashSlots(n)
-	d.HashKeys, d.HashEntries = make([]int64, size), slices.Repeat([]uint32{math.MaxUint32}, size)
-}
-
-// slot returns where a key of a LookupHash is, or would be.
-func (d *LookupData) slot(key int64) uint64 {
-	mask := uint64(len(d.HashKeys) - 1)
-	at := HashOf(uint64(key)) & mask
-	for d.HashEntries[at] != math.MaxUint32 && d.HashKeys[at] != key {
-		at = (at + 1) & mask
-	}
-	return at
-}
-
-// Put adds a key to a LookupHash; false where it is there already.
-func (d *LookupData) Put(key int64, entry uint32) bool {
-	at := d.slot(key)
-	if d.HashEntries[at] != math.MaxUint32 {
-		return false
-	}
-	d.HashKeys[at], d.HashEntries[at] = key, entry
-	return true
 }
 
 // Find returns the entry of a key; ok is false where it has no partner.

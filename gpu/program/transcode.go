@@ -27,13 +27,14 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow and StringsAt launch.
+// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow, StringsAt and MakeHash launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",
 		Code: `#include "transcode.cuh"
 #include "bitmaps.cuh"
 #include "strings.cuh"
+#include "hash.cuh"
 
 PGACCEL_KERNEL(transcode, TranscodeParams, p, 256, 4)
 {
@@ -63,8 +64,13 @@ PGACCEL_KERNEL(measure, MeasureParams, p, STRINGS_THREADS, 4)
 	PGACCEL_DYNAMIC_SHARED(steps);
 	measure_strings(p, steps);
 }
+
+PGACCEL_KERNEL(hash, HashParams, p, HASH_THREADS, 4)
+{
+	hash_keys(p);
+}
 `,
-		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh", "strings.cuh"),
+		Headers: headers("pgaccel.cuh", "lanes.cuh", "tile.cuh", "transcode.cuh", "bitmaps.cuh", "strings.cuh", "hash.cuh"),
 	}
 }
 
