@@ -140,6 +140,10 @@ func TestMatch(t *testing.T) {
 	f(exact, rows, "b\t0.25\t6\na\t0.1\t5\n", false)
 	f(unordered, rows, "b\t0.25\t6\na\t0.1\t5\n", true)
 	f(unordered, rows, "b\t0.25\t6\nb\t0.25\t6\n", false)
+	tied, same := statement{tied: []int{0}}, "a\t3\nb\t2\nc\t2\nd\t1\n"
+	f(tied, same, "a\t3\nc\t2\nb\t2\nd\t1\n", true)
+	f(tied, same, "a\t3\nb\t2\nd\t1\nc\t2\n", false)
+	f(tied, same, "a\t3\nb\t2\nb\t2\nd\t1\n", false)
 	f(exact, rows, "a\t0.10000000000000002\t5\nb\t0.25\t6\n", false)
 	f(inexact, rows, "a\t0.10000000000000002\t5\nb\t0.25\t6\n", true)
 	f(inexact, rows, "a\t0.1000000003\t5\nb\t0.25\t6\n", false)

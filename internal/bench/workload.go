@@ -119,6 +119,7 @@ type statement struct {
 	unordered bool                   // the rows come in any order
 	inexact   []int                  // result columns, from 0, whose last digits differ from run to run in Postgres itself
 	open      []int                  // result columns, from 0, in which ties at LIMIT leave the values open
+	tied      []int                  // result columns, from 0: rows that differ in these alone come in any order
 	differs   string                 // why DuckDB answers differently, "" where it must not
 }
 
