@@ -79,7 +79,8 @@ type lookupMaker struct {
 	key   []int64
 	row   []uint32
 	entry []uint32
-	hands bool // a device may make a hash table
+	outer int64 // rows of the table that is joined to
+	hands bool  // a device may make a hash table
 }
 
 // makeLookup builds the lookup of probe b from its child's rows. The outer keys
@@ -91,7 +92,7 @@ func (p *pipeline) makeLookup(b *probe) error {
 		l.share = b.shareOf(b.rows.from)
 		return b.marked.lookup(b)
 	}
-	m := &lookupMaker{x: p.x, b: b, l: l, hands: p.device && p.x.q.Grouped && b.known == nil}
+	m := &lookupMaker{x: p.x, b: b, l: l, outer: p.tab.Rows, hands: p.device && p.x.q.Grouped && b.known == nil}
 	if err := m.rows(); err != nil {
 		return err
 	}
@@ -305,7 +306,7 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 	}
 	fresh := true
 	switch {
-	case len(l.outs) == 0 && !l.left && l.many == nil && ok && worthBits(size, n):
+	case len(l.outs) == 0 && !l.left && l.many == nil && ok && m.worthBits(size, n):
 		l.kind = program.LookupBits
 		l.rows = 1
 		fresh, err = m.fillBits()
@@ -344,9 +345,10 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 
 // worthBits reports whether n keys are better looked for in a bitmap of size places than in a hash
 // table: it is not much larger than that would be, and rows that lie in the order of their keys, as the
-// lines of an order do, read it from front to back.
-func worthBits(size int64, n int) bool {
-	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n))
+// lines of an order do, read it from front to back. To make one of as many places as rows look into it takes
+// less than these do.
+func (m *lookupMaker) worthBits(size int64, n int) bool {
+	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n), m.outer)
 }
 
 // handedKeys is the number of keys from which on a device makes a hash table. Tests make it small.
@@ -382,7 +384,7 @@ func (m *lookupMaker) distinct() (bool, error) {
 func (m *lookupMaker) hashSet() error {
 	l := m.l
 	size, ok := width(l.keyLo, l.keyHi)
-	if !ok || !worthBits(size, len(m.key)) {
+	if !ok || !m.worthBits(size, len(m.key)) {
 		return nil
 	}
 	l.set = compress.Set{Lo: l.keyLo, Size: size, Bits: unsetBits(size)}

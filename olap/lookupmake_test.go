@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -25,7 +26,9 @@ type lookupCase struct {
 	kind   plan.JoinKind
 	exists bool
 	dedupe bool
-	two    bool // a second key, of two values
+	two    bool  // a second key, of two values
+	rows   int64 // of the table that is joined to
+	handed bool  // to a device, which makes the hash table
 }
 
 // TestLookups compares lookups, of one partition and of many, with a map from keys to rows.
@@ -39,6 +42,10 @@ func TestLookups(t *testing.T) {
 		{name: "distinct outputs", hi: 1 << 18, outer: 1 << 18, outs: 2, dedupe: true},
 		{name: "hash", hi: 1 << 50, outer: 1 << 50, outs: 1, nulls: true},
 		{name: "hash with a set", hi: 1 << 23, outer: 1 << 24, outs: 1, nulls: true},
+		{name: "set for many rows", hi: 1 << 23, outer: 1 << 24, rows: 1 << 25},
+		{name: "hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 1, nulls: true, handed: true},
+		{name: "left hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 2, kind: plan.Left, handed: true},
+		{name: "twice for a device", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, kind: plan.Left, handed: true},
 		{name: "left hash", hi: 1 << 50, outer: 1 << 40, outs: 2, kind: plan.Left},
 		{name: "two keys", hi: 1 << 18, outer: 1 << 18, outs: 1, two: true},
 		{name: "many", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, nulls: true},
@@ -67,7 +74,10 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), 7))
 	lo := int64(-3)
-	many := c.twice && !c.exists && c.name != "twice"
+	many := c.twice && !c.exists && !strings.HasPrefix(c.name, "twice")
+	if c.handed {
+		hashesAll(t)
+	}
 	// Distinct keys, or some of a few.
 	keys := make([]int64, n)
 	seen := map[int64]bool{}
@@ -118,7 +128,10 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	b.rows = &rows{n: n, cols: cols}
 	x := &execution{ctx: context.Background(), opt: Options{Workers: 3, Eager: eager}, memory: new(atomic.Int64), room: 1 << 40}
 	b.child = &pipeline{x: x, collected: nodes, tab: &colstore.Table{Rows: int64(n)}}
-	err := (&pipeline{x: x}).makeLookup(b)
+	x.q = &plan.Star{Grouped: c.handed}
+	p := &pipeline{x: x, tab: &colstore.Table{Rows: c.rows}, device: c.handed}
+	p.c, p.probes = &compiler{p: p}, []*probe{b}
+	err := p.makeLookup(b)
 
 	// The reference: rows by key.
 	want := map[int64][]int{}
@@ -147,6 +160,20 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 		t.Errorf("%s: %d bytes are taken, for a lookup of %d", what, x.memory.Load(), b.taken)
 	}
 	l := b.lut
+	if c.rows > 0 && n > 0 && l.kind != program.LookupBits {
+		t.Errorf("%s: a lookup of kind %d", what, l.kind)
+	}
+	if c.handed {
+		if (l.Keys != nil) != p.builds() || l.Keys == nil && len(want) > 0 && l.keyHi-l.keyLo < handedSpread*int64(len(want)) {
+			t.Errorf("%s: %d keys are handed to the device", what, len(l.Keys))
+		}
+		if l.Keys != nil {
+			l.Hash(len(l.Keys))
+			for i, k := range l.Keys {
+				l.Put(k, uint32(i))
+			}
+		}
+	}
 	row := func(e uint32) string { // the outputs of an entry
 		s := ""
 		for k := range l.outs {
