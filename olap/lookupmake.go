@@ -310,7 +310,8 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 		l.kind = program.LookupBits
 		l.rows = 1
 		fresh, err = m.fillBits()
-	case !ok || size > max(lookupArray, lookupSpread*int64(n)):
+	case !ok || size > max(lookupArray, lookupSpread*int64(n)),
+		m.x.opt.Eager && n%2 == 0 && m.handsKeys(): // of these arrays are tried, too
 		l.kind = program.LookupHash
 		l.Lo, l.Size = 0, 0
 		if m.handsKeys() {
