@@ -62,7 +62,9 @@ func (q statement) rowsDiffer(want, got []byte, alike func(column int, want, got
 			return d
 		}
 		of := alike
-		alike = func(column int, want, got string) bool { return slices.Contains(q.tied, column) || of(column, want, got) }
+		alike = func(column int, want, got string) bool {
+			return slices.Contains(q.tied, column) || of(column, want, got)
+		}
 	}
 	a, b := lines(want), lines(got)
 	if q.unordered {
