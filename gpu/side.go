@@ -188,7 +188,7 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 			return nil
 		}
 	}
-	if d.Build == nil && key.id == 0 {
+	if d.Build == nil && (key.id == 0 || d.Keys != nil) { // tables that are made here are not kept
 		if d.Keys == nil {
 			j.add(func(b []byte) []byte { return program.AppendLookup(b, l, d) }, to)
 		} else if err := j.makeHash(d, to); err != nil {

@@ -394,7 +394,7 @@ func (p *pipeline) builds() bool {
 		return true
 	}
 	for _, b := range p.probes {
-		if b.builds() || b.lut != nil && b.lut.Keys != nil {
+		if b.builds() {
 			return true
 		}
 	}

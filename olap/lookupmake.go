@@ -79,7 +79,7 @@ type lookupMaker struct {
 	key   []int64
 	row   []uint32
 	entry []uint32
-	outer int64 // rows of the table that is joined to
+	outer int64 // rows of the table that is joined to, where the processor scans it
 	hands bool  // a device may make a hash table
 }
 
@@ -92,7 +92,12 @@ func (p *pipeline) makeLookup(b *probe) error {
 		l.share = b.shareOf(b.rows.from)
 		return b.marked.lookup(b)
 	}
-	m := &lookupMaker{x: p.x, b: b, l: l, outer: p.tab.Rows, hands: p.device && p.x.q.Grouped && b.known == nil}
+	m := &lookupMaker{x: p.x, b: b, l: l}
+	if p.device {
+		m.hands = p.x.q.Grouped && b.known == nil
+	} else {
+		m.outer = p.tab.Rows
+	}
 	if err := m.rows(); err != nil {
 		return err
 	}
@@ -346,10 +351,10 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 
 // worthBits reports whether n keys are better looked for in a bitmap of size places than in a hash
 // table: it is not much larger than that would be, and rows that lie in the order of their keys, as the
-// lines of an order do, read it from front to back. To make one of as many places as rows look into it takes
-// less than these do.
+// lines of an order do, read it from front to back. Where the processor looks for few keys in a table of as many rows as the
+// bitmap has places it is worth some megabytes: to clear them takes less than a hundredth of what the rows do.
 func (m *lookupMaker) worthBits(size int64, n int) bool {
-	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n), m.outer)
+	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n)) || size <= min(m.outer, 8*keptBytes)
 }
 
 // handedKeys is the number of keys from which on a device makes a hash table. Tests make it small.
@@ -358,11 +363,35 @@ var handedKeys = 1 << 14
 // handedBits bounds the span of the keys, and handedSpread that span for each.
 const handedBits, handedSpread = 1 << 28, 512
 
-// handsKeys reports whether a device makes the hash table, in a query of which the processor does nothing with it: a table
-// of some megabytes takes longer to be made here, and to be brought, than all that the device does.
+// handsKeys reports whether a device makes the hash table, in a query for groups, which either it computes or the processor
+// (makeHashes): a table of some megabytes takes longer to be made here, and to be brought, than all that the device does.
 func (m *lookupMaker) handsKeys() bool {
 	size, ok := width(m.l.keyLo, m.l.keyHi)
 	return m.hands && m.l.many == nil && ok && size <= handedBits && size <= handedSpread*int64(len(m.key)) && m.x.opt.enough(len(m.key), handedKeys)
+}
+
+// makeHashes makes the hash tables that a device would have made, which does not compute the query after all.
+func (p *pipeline) makeHashes() error {
+	for _, b := range p.probes {
+		l := b.lut
+		if l.Keys == nil {
+			continue
+		}
+		m := &lookupMaker{x: p.x, b: b, l: l, key: l.Keys, entry: l.Entries, outer: p.tab.Rows}
+		bytes, taken := l.bytes, b.taken
+		_, err := m.fillHash()
+		if err == nil && !l.left {
+			err = m.hashSet()
+		}
+		if err == nil {
+			err = p.x.take(l.bytes - bytes - (b.taken - taken))
+		}
+		if err != nil {
+			return err
+		}
+		l.Keys, l.Entries = nil, nil
+	}
+	return nil
 }
 
 // distinct reports whether no key occurs twice.

@@ -164,14 +164,11 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 		t.Errorf("%s: a lookup of kind %d", what, l.kind)
 	}
 	if c.handed {
-		if (l.Keys != nil) != p.builds() || l.Keys == nil && len(want) > 0 && l.keyHi-l.keyLo < handedSpread*int64(len(want)) {
-			t.Errorf("%s: %d keys are handed to the device", what, len(l.Keys))
+		if l.Keys == nil && len(want) > 0 && l.keyHi-l.keyLo < handedSpread*int64(len(want)) {
+			t.Errorf("%s: no keys are handed to the device", what)
 		}
-		if l.Keys != nil {
-			l.Hash(len(l.Keys))
-			for i, k := range l.Keys {
-				l.Put(k, uint32(i))
-			}
+		if err := p.makeHashes(); err != nil || l.Keys != nil { // as if the device did not
+			t.Fatal(what, err)
 		}
 	}
 	row := func(e uint32) string { // the outputs of an entry

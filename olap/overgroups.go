@@ -83,6 +83,9 @@ func (x *execution) groupedOn(device bool) (r *result, ok bool, err error) {
 		case p.builds():
 			return nil, false, nil
 		}
+		if err := p.makeHashes(); err != nil {
+			return nil, true, err
+		}
 		g.device, device = false, false
 	}
 	g.arrange(q.Sets)

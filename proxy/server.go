@@ -24,7 +24,7 @@ type Server struct {
 
 	ctx        context.Context // ends every session
 	cancel     context.CancelFunc
-	wg         sync.WaitGroup // handshakes and sessions
+	wg         sync.WaitGroup // handshakes and sessions, and goroutines
 	goroutines *goroutines    // for sessions' planning and executions
 	// accepting are the accept loops.
 	accepting sync.WaitGroup

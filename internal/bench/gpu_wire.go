@@ -114,7 +114,7 @@ func (r *gpuRun) wire(ctx context.Context) error {
 		return err
 	}
 	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
-		w.queries = w.queries[:3]
+		w.queries = w.queries[:min(3, len(w.queries))]
 	}
 	w.queries = append(w.queries, statement{Name: "count", SQL: "SELECT count(*) FROM " + w.tables[len(w.tables)-1]})
 	s := &wireRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}, title: w.title, queries: w.queries, want: make([]answer, len(w.queries))}
