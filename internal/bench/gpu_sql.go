@@ -20,7 +20,7 @@ import (
 
 // clickbench measures the 43 statements of ClickBench, and tpch the 22 of TPC-H, as a client sees them.
 func (r *gpuRun) clickbench(ctx context.Context) error {
-	w, err := r.clickbenchInPieces()
+	w, err := r.clickbenchWorkload()
 	if err != nil {
 		return err
 	}
@@ -28,19 +28,19 @@ func (r *gpuRun) clickbench(ctx context.Context) error {
 }
 
 func (r *gpuRun) tpch(ctx context.Context) error {
-	w, err := r.tpchInPieces()
+	w, err := r.tpchWorkload()
 	if err != nil {
 		return err
 	}
 	return r.statements(ctx, "tpch", w)
 }
 
-func (r *gpuRun) clickbenchInPieces() (workload, error) {
+func (r *gpuRun) clickbenchWorkload() (workload, error) {
 	w, err := clickbenchWorkload(r.Rows)
 	return inPieces(w, clickbench.Source, clickbench.ScaleOf(r.Rows)), err
 }
 
-func (r *gpuRun) tpchInPieces() (workload, error) {
+func (r *gpuRun) tpchWorkload() (workload, error) {
 	w, err := tpchWorkload(r.TPCH)
 	return inPieces(w, tpch.Source, r.TPCH), err
 }
@@ -69,13 +69,10 @@ type statementTimes struct {
 // statements measures a workload through the wire: where pgaccel chooses, on the device, on the processor, and in DuckDB.
 // Answers are compared with each other; those of Postgres are other benchmarks'.
 func (r *gpuRun) statements(ctx context.Context, part string, w workload) (err error) {
-	if err := w.only(r.Queries); err != nil {
+	if err := r.choose(&w); err != nil {
 		return err
 	}
 	s := &statementsRun{gpuRun: r, kind: r.handOver()}
-	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
-		w.queries = w.queries[:min(3, len(w.queries))]
-	}
 	defer s.closeAll()
 	if err := s.start(ctx, w); err != nil {
 		return err
@@ -92,9 +89,6 @@ func (r *gpuRun) statements(ctx context.Context, part string, w workload) (err e
 	var failed error
 	for i := range w.queries {
 		q := &w.queries[i]
-		if q.draw != nil {
-			q.SQL = q.draw(0)
-		}
 		fmt.Fprintf(r.Progress, "%s: %s\n", part, q.Name)
 		w, err := s.measure(ctx, q, &all[i])
 		wrong = append(wrong, w...)
@@ -391,11 +385,11 @@ func (s *statementsRun) restartWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	worker, err := childOf(s.child.cmd.Process.Pid)
-	if err != nil {
-		return err
+	workers := childrenOf(s.child.cmd.Process.Pid)
+	if len(workers) == 0 {
+		return errors.New("pgaccel has no process for the device")
 	}
-	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(workers[0], syscall.SIGKILL); err != nil {
 		return err
 	}
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
@@ -411,20 +405,28 @@ func (s *statementsRun) restartWorker(ctx context.Context) error {
 	return errors.New("the device's process did not come back")
 }
 
-// childOf is the process that a process has started.
-func childOf(pid int) (int, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		return 0, err
-	}
+// childrenOf are the processes that a process has started, as far as they can be read.
+func childrenOf(pid int) (children []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range tasks {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if f := strings.Fields(string(text)); len(f) > 0 {
-			return strconv.Atoi(f[0])
+		text, _ := os.ReadFile(file)
+		for _, child := range strings.Fields(string(text)) {
+			if n, err := strconv.Atoi(child); err == nil {
+				children = append(children, n)
+			}
 		}
 	}
-	return 0, fmt.Errorf("process %d has no child", pid)
+	return children
+}
+
+// choose leaves the statements that Queries names, and with Quick the first of them: each has kernels to be compiled, which takes seconds
+// for the emulator.
+func (r *gpuRun) choose(w *workload) error {
+	if err := w.only(r.Queries); err != nil {
+		return err
+	}
+	if r.Quick {
+		w.queries = w.queries[:min(3, len(w.queries))]
+	}
+	return nil
 }

@@ -113,9 +113,6 @@ func (r *gpuRun) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.Quick { // each has kernels to be compiled, which takes seconds for the emulator
-		w.queries = w.queries[:min(3, len(w.queries))]
-	}
 	w.queries = append(w.queries, statement{Name: "count", SQL: "SELECT count(*) FROM " + w.tables[len(w.tables)-1]})
 	s := &wireRun{statementsRun: &statementsRun{gpuRun: r, kind: kind}, title: w.title, queries: w.queries, want: make([]answer, len(w.queries))}
 	if s.spans, err = newSpanReceiver(); err != nil {
@@ -143,21 +140,16 @@ func (r *gpuRun) wire(ctx context.Context) error {
 func (r *gpuRun) wireWorkload() (w workload, err error) {
 	switch r.WireOf {
 	case "clickbench":
-		w, err = r.clickbenchInPieces()
+		w, err = r.clickbenchWorkload()
 	case "tpch":
-		w, err = r.tpchInPieces()
+		w, err = r.tpchWorkload()
 	default:
 		if w, err = ssbWorkload(r.Scale); err == nil {
 			w = inPieces(w, ssb.Source, r.Scale)
 		}
 	}
 	if err == nil {
-		err = w.only(r.Queries)
-	}
-	for i := range w.queries {
-		if q := &w.queries[i]; q.draw != nil {
-			q.SQL = q.draw(0)
-		}
+		err = r.choose(&w)
 	}
 	return w, err
 }
@@ -183,19 +175,18 @@ func (s *wireRun) measure(ctx context.Context, traced bool) (m wireMeasured, err
 		if mode == wireMany {
 			clients = clientsMany
 		}
-		asked, took := 0, time.Duration(0)
-		var cpu wireCPU
-		if m.executions[mode], asked, took, cpu, err = s.ask(ctx, clients, mode == wireExtended); err != nil {
+		asked, err := s.ask(ctx, clients, mode == wireExtended)
+		if err != nil {
 			return m, fmt.Errorf("%s: %w", name, err)
 		}
-		n := len(m.executions[mode])
-		m.perSecond[mode], m.cpu[mode] = float64(n)/took.Seconds(), cpu.each(n, took)
+		n := len(asked.executions)
+		m.executions[mode], m.perSecond[mode], m.cpu[mode] = asked.executions, float64(n)/asked.took.Seconds(), asked.cpu.perExecution(n, asked.took)
 		after, err := s.counted(ctx)
 		if err != nil {
 			return m, err
 		}
-		if did := after.since(before).queries; did != int64(asked) {
-			return m, fmt.Errorf("%s: %d of %d executions ran on the device; pgaccel's log says:\n  %s", name, did, asked, strings.Join(s.child.complaints(), "\n  "))
+		if did := after.since(before).queries; did != int64(asked.all) {
+			return m, fmt.Errorf("%s: %d of %d executions ran on the device; pgaccel's log says:\n  %s", name, did, asked.all, strings.Join(s.child.complaints(), "\n  "))
 		}
 		if traced {
 			if m.missing[mode], err = s.spans.attach(ctx, m.executions[mode]); err != nil {
@@ -207,9 +198,16 @@ func (s *wireRun) measure(ctx context.Context, traced bool) (m wireMeasured, err
 	return m, nil
 }
 
-// ask has clients ask the queries: one asks each some times in a row, several ask them in turns, each begins with another one. It
-// returns the executions that count, how many there were in all, and the time of those that count.
-func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []wireExecution, all int, took time.Duration, cpu wireCPU, err error) {
+// wireAsked is what clients have asked: the executions that count, with their time and the processors', and how many there were in all.
+type wireAsked struct {
+	executions []wireExecution
+	took       time.Duration
+	cpu        wireCPU
+	all        int
+}
+
+// ask has clients ask the queries: one asks each some times in a row, several ask them in turns, each begins with another one.
+func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (asked wireAsked, err error) {
 	conns := make([]*pgconn.PgConn, clients)
 	defer func() {
 		for _, c := range conns {
@@ -220,15 +218,15 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 	}()
 	for i := range conns {
 		if conns[i], err = s.connect(ctx); err != nil {
-			return nil, 0, 0, cpu, err
+			return asked, err
 		}
 		if _, err := conns[i].Exec(ctx, "SET pgaccel.mode = force; SET pgaccel.device = "+s.kind).ReadAll(); err != nil {
-			return nil, 0, 0, cpu, err
+			return asked, err
 		}
 		for k := range s.queries {
 			if q := &s.queries[k]; prepared {
 				if _, err := conns[i].Prepare(ctx, q.Name, q.SQL, nil); err != nil {
-					return nil, 0, 0, cpu, fmt.Errorf("%s: %w", q.Name, err)
+					return asked, fmt.Errorf("%s: %w", q.Name, err)
 				}
 			}
 		}
@@ -239,11 +237,7 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 	}
 	for _, runs := range []int{warm, s.wireRuns} {
 		lists := make([][]wireExecution, clients)
-		before, err := s.cpu()
-		if err != nil {
-			return nil, 0, 0, cpu, err
-		}
-		began := time.Now()
+		before, began := s.processorTimes(), time.Now()
 		g, each := errgroup.WithContext(ctx)
 		for i, c := range conns {
 			g.Go(func() error {
@@ -262,18 +256,13 @@ func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (list []w
 			})
 		}
 		if err := g.Wait(); err != nil {
-			return nil, 0, 0, cpu, err
+			return asked, err
 		}
-		took = time.Since(began)
-		after, err := s.cpu()
-		if err != nil {
-			return nil, 0, 0, cpu, err
-		}
-		cpu = after.since(before)
-		list = slices.Concat(lists...)
-		all += len(list)
+		asked.took, asked.cpu = time.Since(began), s.processorTimes().since(before)
+		asked.executions = slices.Concat(lists...)
+		asked.all += len(asked.executions)
 	}
-	return list, all, took, cpu, nil
+	return asked, nil
 }
 
 // execute asks one query, and compares the answer with the processor's.
