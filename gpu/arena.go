@@ -122,6 +122,11 @@ func (a *arena) alloc(bytes int64) (*span, error) {
 // release gives an empty slab back.
 func (a *arena) release(s *span) {
 	a.unlink(s)
+	a.free(s)
+}
+
+// free gives back a slab that is in no class.
+func (a *arena) free(s *span) {
 	a.held -= s.bytes
 	a.shrink(s.addr)
 }
@@ -153,8 +158,7 @@ func (a *arena) dealloc(s *span) {
 			a.dropSpare()
 		}
 	case whole && s.bytes < a.slab: // made of the last room
-		a.held -= s.bytes
-		a.shrink(s.addr)
+		a.free(s)
 	default:
 		a.link(s)
 	}
@@ -189,8 +193,8 @@ func (a *arena) takeSpare(bytes int64) *span {
 // dropSpare gives the oldest spare slab back.
 func (a *arena) dropSpare() {
 	s := a.spare[0]
-	a.spare, a.spareBytes, a.held = a.spare[1:], a.spareBytes-s.bytes, a.held-s.bytes
-	a.shrink(s.addr)
+	a.spare, a.spareBytes = a.spare[1:], a.spareBytes-s.bytes
+	a.free(s)
 }
 
 // find returns a free span, the best of its own class or any of the next one that has some.

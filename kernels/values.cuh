@@ -168,4 +168,3 @@ PGACCEL_INLINE int32_t set_step(const int64_t *set, uint32_t n, int64_t v)
 	const uint32_t at = set_below(set, n, v);
 	return at < n && __ldg(set + at) == v ? (int32_t)at : at > 0 ? (int32_t)at - 1 : 0;
 }
-

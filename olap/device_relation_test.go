@@ -70,8 +70,8 @@ func TestDeviceRelations(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d statements asked the device, steps %v, lookups %v, %d built, %d of keys that come again", total, len(asked), d.steps, d.kinds, d.built, repeats)
-	t.Logf("%d scans of relations, %d lookups of many partners, %d hash tables to be made", d.relations, d.many, d.handed)
-	if d.handed == 0 {
+	t.Logf("%d scans of relations, %d lookups of many partners, %d hash tables to be made", d.relations, d.many, d.hashed)
+	if d.hashed == 0 {
 		t.Error("no hash table was made by the device")
 	}
 	if total*3 < len(asked) || d.relations < 50 || d.many < 10 || d.sinks[program.SinkGroups] == 0 || d.sinks[program.SinkBitmap] == 0 {

@@ -30,7 +30,7 @@ type plainDevice struct {
 	places                      map[program.Place]int
 	sinks                       map[program.SinkKind]int
 	built                       int // lookups that it was to build
-	handed                      int // whose hash table it was to make
+	hashed                      int // whose hash table it was to make
 	repeats                     int // of keys that come again
 	prefixes, distinct, counted int // sinks
 	tops, thens, having         int
@@ -80,7 +80,7 @@ func (d *plainDevice) Run(ctx context.Context, q *program.Query, opt gpu.RunOpti
 		if q.Program.Lookups[i].Left {
 			d.left++
 		}
-		d.handed += int(b2i(q.Lookups[i].Keys != nil))
+		d.hashed += int(b2i(q.Lookups[i].Keys != nil))
 		d.many += int(b2i(q.Program.Lookups[i].Many))
 	}
 	for _, n := range q.Nodes {
@@ -133,9 +133,9 @@ func buildsSmall(t testing.TB) {
 
 // hashesAll has lookups be hash tables, but for those without outputs, and devices make them.
 func hashesAll(t testing.TB) {
-	array, spread, handed := lookupArray, lookupSpread, handedKeys
-	lookupArray, lookupSpread, handedKeys = 0, 0, 1
-	t.Cleanup(func() { lookupArray, lookupSpread, handedKeys = array, spread, handed })
+	array, spread, keys := lookupArray, lookupSpread, deviceHashKeys
+	lookupArray, lookupSpread, deviceHashKeys = 0, 0, 1
+	t.Cleanup(func() { lookupArray, lookupSpread, deviceHashKeys = array, spread, keys })
 }
 
 // deviceLimits have groups kept in every place.

@@ -154,11 +154,17 @@ func setBits(set []uint64, lo int64, keys []int64, from, to int64) (fresh bool) 
 // fillBits makes a bitmap of the keys; false where one occurs twice.
 func (m *lookupMaker) fillBits() (bool, error) {
 	l := m.l
-	l.Bits = unsetBits(l.Size)
 	l.bytes += l.Size / 8
-	l.set = compress.Set{Lo: l.Lo, Size: l.Size, Bits: l.Bits}
-	return m.fill(m.places(l.Lo, l.Size, l.Size/8), l.Size, func(keys []int64, _ []uint32, from, to int64) bool {
-		return setBits(l.Bits, l.Lo, keys, from, to)
+	fresh, err := m.keySet(&l.set, l.Lo, l.Size)
+	l.Bits = l.set.Bits
+	return fresh, err
+}
+
+// keySet makes the set of the keys, which are within size places from lo on; false where one occurs twice.
+func (m *lookupMaker) keySet(set *compress.Set, lo, size int64) (bool, error) {
+	*set = compress.Set{Lo: lo, Size: size, Bits: unsetBits(size)}
+	return m.fill(m.places(lo, size, size/8), size, func(keys []int64, _ []uint32, from, to int64) bool {
+		return setBits(set.Bits, lo, keys, from, to)
 	})
 }
 

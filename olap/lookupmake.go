@@ -76,11 +76,11 @@ type lookupMaker struct {
 	l *lookup
 	// key has the keys of the rows that can be met, row says which they are, and entry what is found
 	// by each key. nil rows are all of them, nil entries their numbers here.
-	key   []int64
-	row   []uint32
-	entry []uint32
-	outer int64 // rows of the table that is joined to, where the processor scans it
-	hands bool  // a device may make a hash table
+	key        []int64
+	row        []uint32
+	entry      []uint32
+	outer      int64 // rows of the table that is joined to, where the processor scans it
+	deviceHash bool  // a device may make the hash table
 }
 
 // makeLookup builds the lookup of probe b from its child's rows. The outer keys
@@ -94,7 +94,7 @@ func (p *pipeline) makeLookup(b *probe) error {
 	}
 	m := &lookupMaker{x: p.x, b: b, l: l}
 	if p.device {
-		m.hands = p.x.q.Grouped && b.known == nil
+		m.deviceHash = p.x.q.Grouped && b.known == nil
 	} else {
 		m.outer = p.tab.Rows
 	}
@@ -316,10 +316,10 @@ func (m *lookupMaker) layOut(lo, hi int64) (err error) {
 		l.rows = 1
 		fresh, err = m.fillBits()
 	case !ok || size > max(lookupArray, lookupSpread*int64(n)),
-		m.x.opt.Eager && n%2 == 0 && m.handsKeys(): // of these arrays are tried, too
+		m.x.opt.Eager && n%2 == 0 && m.hashOnDevice(): // of these arrays are tried, too
 		l.kind = program.LookupHash
 		l.Lo, l.Size = 0, 0
-		if m.handsKeys() {
+		if m.hashOnDevice() {
 			if fresh, err = m.distinct(); err != nil || fresh {
 				l.Keys, l.Entries = m.key, m.entry
 				l.bytes += int64(12 * n)
@@ -357,17 +357,17 @@ func (m *lookupMaker) worthBits(size int64, n int) bool {
 	return size <= lookupBitsMax && size <= max(64*lookupDense, lookupBitsSpread*int64(n)) || size <= min(m.outer, 8*keptBytes)
 }
 
-// handedKeys is the number of keys from which on a device makes a hash table. Tests make it small.
-var handedKeys = 1 << 14
+// deviceHashKeys is the number of keys from which on a device makes a hash table. Tests make it small.
+var deviceHashKeys = 1 << 14
 
-// handedBits bounds the span of the keys, and handedSpread that span for each.
-const handedBits, handedSpread = 1 << 28, 512
+// deviceHashBits bounds the bitmap that tells whether the keys are distinct.
+const deviceHashBits = 1 << 28
 
-// handsKeys reports whether a device makes the hash table, in a query for groups, which either it computes or the processor
+// hashOnDevice reports whether a device makes the hash table, in a query for groups, which either it computes or the processor
 // (makeHashes): a table of some megabytes takes longer to be made here, and to be brought, than all that the device does.
-func (m *lookupMaker) handsKeys() bool {
+func (m *lookupMaker) hashOnDevice() bool {
 	size, ok := width(m.l.keyLo, m.l.keyHi)
-	return m.hands && m.l.many == nil && ok && size <= handedBits && size <= handedSpread*int64(len(m.key)) && m.x.opt.enough(len(m.key), handedKeys)
+	return m.deviceHash && m.l.many == nil && ok && size <= min(deviceHashBits, lookupBitsSpread*int64(len(m.key))) && m.x.opt.enough(len(m.key), deviceHashKeys)
 }
 
 // makeHashes makes the hash tables that a device would have made, which does not compute the query after all.
@@ -403,10 +403,7 @@ func (m *lookupMaker) distinct() (bool, error) {
 		return false, err
 	}
 	defer m.x.give(bytes)
-	set := unsetBits(size)
-	return m.fill(m.places(lo, size, size/8), size, func(keys []int64, _ []uint32, from, to int64) bool {
-		return setBits(set, lo, keys, from, to)
-	})
+	return m.keySet(new(compress.Set), lo, size)
 }
 
 // hashSet makes the set of a hash table's keys, where they lie in so narrow a range. Most rows that
@@ -417,10 +414,7 @@ func (m *lookupMaker) hashSet() error {
 	if !ok || !m.worthBits(size, len(m.key)) {
 		return nil
 	}
-	l.set = compress.Set{Lo: l.keyLo, Size: size, Bits: unsetBits(size)}
 	l.bytes += size / 8
-	_, err := m.fill(m.places(l.keyLo, size, size/8), size, func(keys []int64, _ []uint32, from, to int64) bool {
-		return setBits(l.set.Bits, l.keyLo, keys, from, to)
-	})
+	_, err := m.keySet(&l.set, l.keyLo, size)
 	return err
 }

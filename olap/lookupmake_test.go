@@ -28,7 +28,7 @@ type lookupCase struct {
 	dedupe bool
 	two    bool  // a second key, of two values
 	rows   int64 // of the table that is joined to
-	handed bool  // to a device, which makes the hash table
+	device bool  // makes the hash table
 }
 
 // TestLookups compares lookups, of one partition and of many, with a map from keys to rows.
@@ -43,9 +43,9 @@ func TestLookups(t *testing.T) {
 		{name: "hash", hi: 1 << 50, outer: 1 << 50, outs: 1, nulls: true},
 		{name: "hash with a set", hi: 1 << 23, outer: 1 << 24, outs: 1, nulls: true},
 		{name: "set for many rows", hi: 1 << 23, outer: 1 << 24, rows: 1 << 25},
-		{name: "hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 1, nulls: true, handed: true},
-		{name: "left hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 2, kind: plan.Left, handed: true},
-		{name: "twice for a device", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, kind: plan.Left, handed: true},
+		{name: "hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 1, nulls: true, device: true},
+		{name: "left hash of a device", hi: 1 << 17, outer: 1 << 18, outs: 2, kind: plan.Left, device: true},
+		{name: "twice for a device", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, kind: plan.Left, device: true},
 		{name: "left hash", hi: 1 << 50, outer: 1 << 40, outs: 2, kind: plan.Left},
 		{name: "two keys", hi: 1 << 18, outer: 1 << 18, outs: 1, two: true},
 		{name: "many", hi: 1 << 10, outer: 1 << 10, twice: true, outs: 1, nulls: true},
@@ -75,7 +75,7 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	r := rand.New(rand.NewPCG(uint64(n), 7))
 	lo := int64(-3)
 	many := c.twice && !c.exists && !strings.HasPrefix(c.name, "twice")
-	if c.handed {
+	if c.device {
 		hashesAll(t)
 	}
 	// Distinct keys, or some of a few.
@@ -128,8 +128,8 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	b.rows = &rows{n: n, cols: cols}
 	x := &execution{ctx: context.Background(), opt: Options{Workers: 3, Eager: eager}, memory: new(atomic.Int64), room: 1 << 40}
 	b.child = &pipeline{x: x, collected: nodes, tab: &colstore.Table{Rows: int64(n)}}
-	x.q = &plan.Star{Grouped: c.handed}
-	p := &pipeline{x: x, tab: &colstore.Table{Rows: c.rows}, device: c.handed}
+	x.q = &plan.Star{Grouped: c.device}
+	p := &pipeline{x: x, tab: &colstore.Table{Rows: c.rows}, device: c.device}
 	p.c, p.probes = &compiler{p: p}, []*probe{b}
 	err := p.makeLookup(b)
 
@@ -163,9 +163,9 @@ func (c *lookupCase) check(t *testing.T, n int, eager bool) {
 	if c.rows > 0 && n > 0 && l.kind != program.LookupBits {
 		t.Errorf("%s: a lookup of kind %d", what, l.kind)
 	}
-	if c.handed {
-		if l.Keys == nil && len(want) > 0 && l.keyHi-l.keyLo < handedSpread*int64(len(want)) {
-			t.Errorf("%s: no keys are handed to the device", what)
+	if c.device {
+		if l.Keys == nil && len(want) > 0 && l.keyHi-l.keyLo < lookupBitsSpread*int64(len(want)) {
+			t.Errorf("%s: no hash table is left to the device", what)
 		}
 		if err := p.makeHashes(); err != nil || l.Keys != nil { // as if the device did not
 			t.Fatal(what, err)

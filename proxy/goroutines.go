@@ -8,21 +8,21 @@ import (
 	"pgaccel/internal/processors"
 )
 
-// goroutines run functions, each on a goroutine of its own. Some of them wait for a next function: a new one begins with
+// goroutinePool runs functions, each on a goroutine of its own. Some of them wait for a next function: a new one begins with
 // a stack of a few kilobytes, which is copied two or three times on the way down through planning and execution.
-type goroutines struct {
+type goroutinePool struct {
 	ctx  context.Context // at its end nobody waits
 	wg   *sync.WaitGroup // has them all
 	next chan func()     // not buffered: who waits takes it
 	idle atomic.Int32    // goroutines that wait, or are about to
 }
 
-func newGoroutines(ctx context.Context, wg *sync.WaitGroup) *goroutines {
-	return &goroutines{ctx: ctx, wg: wg, next: make(chan func())}
+func newGoroutinePool(ctx context.Context, wg *sync.WaitGroup) *goroutinePool {
+	return &goroutinePool{ctx: ctx, wg: wg, next: make(chan func())}
 }
 
 // run runs f.
-func (g *goroutines) run(f func()) {
+func (g *goroutinePool) run(f func()) {
 	select {
 	case g.next <- f:
 	default:
@@ -30,7 +30,7 @@ func (g *goroutines) run(f func()) {
 	}
 }
 
-func (g *goroutines) loop(f func()) {
+func (g *goroutinePool) loop(f func()) {
 	for {
 		f()
 		f = nil // what it holds is not held while this waits

@@ -10,11 +10,11 @@ import (
 	"pgaccel/internal/processors"
 )
 
-// TestGoroutines: each function runs once, beside all others; few goroutines wait for more; none does at the end.
-func TestGoroutines(t *testing.T) {
+// TestGoroutinePool: each function runs once, beside all others; few goroutines wait for more; none does at the end.
+func TestGoroutinePool(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	g := newGoroutines(ctx, &wg)
+	g := newGoroutinePool(ctx, &wg)
 	const many = 500
 	for range 3 {
 		var ran atomic.Int32

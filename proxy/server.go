@@ -25,7 +25,7 @@ type Server struct {
 	ctx        context.Context // ends every session
 	cancel     context.CancelFunc
 	wg         sync.WaitGroup // handshakes and sessions, and goroutines
-	goroutines *goroutines    // for sessions' planning and executions
+	goroutines *goroutinePool // for sessions' planning, executions and checks
 	// accepting are the accept loops.
 	accepting sync.WaitGroup
 
@@ -95,7 +95,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.goroutines = newGoroutines(s.ctx, &s.wg)
+	s.goroutines = newGoroutinePool(s.ctx, &s.wg)
 	if err := s.listenAll(ctx); err != nil {
 		s.closeListeners()
 		s.cancel()

@@ -357,13 +357,11 @@ func (s *Server) compute(list []*check) {
 			c.drop("too many checks at one time")
 			continue
 		}
-		s.wg.Add(1)
 		s.executing.Add(1)
-		go func() {
-			defer s.wg.Done()
+		s.goroutines.run(func() {
 			defer s.executing.Add(-1)
 			defer func() { <-s.checks }()
 			c.run(s.ctx)
-		}()
+		})
 	}
 }
