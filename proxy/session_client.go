@@ -96,7 +96,6 @@ func (s *session) fromClient(typ byte, message []byte, total int, before *[]byte
 			s.inBatch = true
 			s.cache.invalidateStatements()
 			s.watch.forgetNames()
-			s.queue.push(replyParse)
 			return relay
 		}
 		if _, sql, oids, ok := parseBody(message[wire.HeaderLen:]); ok && s.plansAside(sql, oids) {

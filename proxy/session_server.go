@@ -457,10 +457,19 @@ func (s *session) failed(body []byte) action {
 }
 
 // skipToSync mirrors the server after an error in an extended batch: everything up
-// to the next Sync is ignored, and was not done.
+// to the next Sync is ignored, and was not done. The message that failed, the first, was not
+// either, but that a Parse gives up the unnamed statement before it reads the text
+// (exec_parse_message in postgres.c).
 func (s *session) skipToSync() {
 	var views []*viewChange
-	defer func() { s.undoViews(views) }()
+	k, _ := s.queue.first()
+	v := s.queue.ref().view
+	unnamedGone := k&replyKind == replyParse && v != nil && v.name == ""
+	defer func() {
+		if s.undoViews(views); unnamedGone {
+			s.putView("", nil)
+		}
+	}()
 	for {
 		k, ok := s.queue.first()
 		if !ok {

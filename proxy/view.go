@@ -54,10 +54,10 @@ func stillSQL(n int) string {
 const rightsName = "pgaccel_rights"
 
 // setView notes what a name stands for from now on: v, or no statement over the schema
-// pgaccel where v is nil. It returns nil where nothing has changed.
+// pgaccel where v is nil. It returns nil where nothing has changed, whatever becomes of the message.
 func (s *session) setView(name string, v *engine.View) *viewChange {
 	before := s.views[name]
-	if before == v {
+	if before == v && (v == nil || name != "") {
 		return nil
 	}
 	s.changes.batch, s.changes.any = s.sent, true
@@ -112,14 +112,15 @@ func (s *session) parseView(name string, v *engine.View, oids []uint32, before *
 // largeParse notes a Parse too large to be looked at, of which message has come. It is
 // false where that does not tell the name.
 func (s *session) largeParse(message []byte) bool {
-	if len(s.views) == 0 {
-		return true
+	var change *viewChange
+	if len(s.views) > 0 {
+		name, _, err := wire.CString(message[wire.HeaderLen:])
+		if err != nil && len(message) < lookLimit/2 {
+			return false
+		}
+		change = s.setView(string(name), nil)
 	}
-	name, _, err := wire.CString(message[wire.HeaderLen:])
-	if err != nil && len(message) < lookLimit/2 {
-		return false
-	}
-	s.setView(string(name), nil)
+	s.pushView(replyParse, change)
 	return true
 }
 
@@ -136,7 +137,7 @@ func (s *session) ask(v *engine.View, name string, bind, b []byte) []byte {
 	}
 	if bind == nil { // a Query gives up the unnamed statement, whatever becomes of it
 		b = appendNamed(b, wire.Close, 'S', "")
-		s.own(replyClose)
+		s.pushView(replyClose|replyOwn, s.setView("", nil))
 	}
 	b = appendNamed(b, wire.Close, 'S', rightsName) // where the last attempt failed
 	b = appendParse(b, rightsName, sql, nil)
@@ -196,7 +197,7 @@ func (s *session) askedRights() {
 	b = appendExecute(b, "", 0)
 	b = appendNamed(b, wire.Close, 'P', "")
 	b = appendNamed(b, wire.Close, 'S', "")
-	s.pushView(replyParse|replyOwn, s.setView("", nil))
+	s.own(replyParse)
 	s.own(replyBind)
 	s.queue.pushRef(replyPortal, ref{query: true})
 	s.queue.push(replyExecute)
