@@ -15,7 +15,7 @@ type ColumnSize struct {
 	Segments      int    // 0 for a dictionary
 	Bytes         int64  // encoded values or strings, null bitmaps not counted
 	NullBytes     int64  // null bitmaps
-	// IDs are the segments' Column.ID; none of segments that are being filled.
+	// IDs are the segments' Column.ID, and a dictionary's Blocks.ID; none of segments that are being filled.
 	IDs []uint64
 }
 
@@ -76,7 +76,10 @@ func (r *Relation) columnSizes() []ColumnSize {
 	}
 	for i, d := range r.versions {
 		if d != nil {
-			add(i, "dictionary", 0, d.size(), 0)
+			size := add(i, "dictionary", 0, d.size(), 0)
+			if b := d.Blocks(); b.Strings > 0 {
+				size.IDs = append(size.IDs, b.ID)
+			}
 		}
 	}
 	var all []ColumnSize

@@ -3,10 +3,14 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"pgaccel/catalog"
+	"pgaccel/colstore"
 	"pgaccel/gpu"
 	"pgaccel/gpu/program"
 	"pgaccel/internal/trace"
@@ -321,6 +325,25 @@ type DeviceWork struct {
 // DeviceWork returns the sums over all executions so far.
 func (e *Engine) DeviceWork() DeviceWork {
 	return DeviceWork{time.Duration(e.devices.kernel.Load()), e.devices.copied.Load(), e.devices.read.Load(), e.devices.indexed.Load()}
+}
+
+// ErrNotCopied is of Prewarm: there is no such table, or it is being copied.
+var ErrNotCopied = errors.New("the table is not copied")
+
+// Prewarm brings a column of a table to the devices, or the strings of its dictionary; that a column is no longer there is no error.
+// gpu.ErrNoRoom: what is there would have to give way.
+func (e *Engine) Prewarm(ctx context.Context, oid uint32, column string, dictionary bool) (bytes int64, err error) {
+	t, err := e.store.View(oid, colstore.Everything)
+	if err != nil {
+		return 0, ErrNotCopied
+	}
+	defer t.Release()
+	col := slices.IndexFunc(t.Meta.Columns, func(c catalog.Column) bool { return c.Name == column })
+	if e.opt.Device == nil || col < 0 || dictionary && t.Dicts[col] == nil {
+		return 0, nil
+	}
+	stats, err := olap.Prewarm(ctx, e.opt.Device, t, col, dictionary)
+	return stats.BytesCopied, err
 }
 
 // residentOf returns the bytes of device memory that segments' columns have, by

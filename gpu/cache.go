@@ -76,10 +76,11 @@ type cache struct {
 	lists   [3]*simplelru.LRU[itemKey, *item] // idle, images, orphans
 	tick    uint64                            // of queries
 	bytes   [itemKinds]int64                  // by kind
-	columns map[uint64]int64                  // bytes of columns, of all widths that they are kept in
+	columns map[uint64]int64                  // bytes of columns, of all widths that they are kept in, and of dictionaries' strings
 	evicted uint64
 	loose   int    // items that nobody has pinned: evict has a choice of so many
 	epoch   uint64 // columns that were put
+	full    bool   // nothing is evicted
 }
 
 const (
@@ -207,7 +208,7 @@ func (c *cache) hold(key itemKey, spans []*span) *item {
 
 func (c *cache) count(it *item, bytes int64) {
 	c.bytes[it.key.kind] += bytes
-	if it.key.kind != itemColumn {
+	if it.key.kind != itemColumn && it.key.kind != itemStrings {
 		return
 	}
 	if n := c.columns[it.key.id] + bytes; n != 0 {
@@ -264,7 +265,7 @@ func (c *cache) evict() bool { return c.evictBefore(math.MaxUint64) }
 
 // evictBefore is evict where that item was used last before a tick.
 func (c *cache) evictBefore(tick uint64) bool {
-	if c.loose == 0 {
+	if c.loose == 0 || c.full {
 		return false
 	}
 	var oldest *item

@@ -32,6 +32,9 @@
 // At most 256, the one used last first. A source is of a query's shape: no constant and no value of a row is in it. Where
 // the headers are others the list is dropped: another version of package program makes other sources.
 //
+// Nor does a device's memory outlive its process: who has the tables says with RunOptions.Prewarm what is to be there before
+// queries ask (prewarm.go).
+//
 // # What is kept
 //
 // Items (cache.go) are columns of segments (device lanes, then nulls), bitmaps of live rows,

@@ -31,6 +31,9 @@ type RunOptions struct {
 	// Prepare has the query's kernels begin to be compiled, and no more: the result is nil. With Ahead no execution
 	// needs them yet: they are compiled one after the other, while none waits for another.
 	Prepare, Ahead bool
+	// Prewarm has the query's columns be brought, and the strings that its Bits match, where there is room that nothing
+	// has to leave (else ErrNoRoom), and no more: the result is nil.
+	Prewarm bool
 	// Caller is whom the query is for (a connection, say): callers that wait get turns
 	// one after the other, however many queries each has. 0: one of its own.
 	Caller uint64
@@ -84,4 +87,6 @@ func (s *Stats) Add(o Stats) {
 var (
 	ErrCompiling = errors.New("the kernel is being compiled")
 	ErrBusy      = errors.New("the device is busy")
+	// ErrNoRoom is of RunOptions.Prewarm.
+	ErrNoRoom = errors.New("the device has no room")
 )

@@ -62,9 +62,10 @@ type Manager struct {
 	reason  string
 	closed  bool
 
-	mu       sync.Mutex // of set, reason, closed, counters
+	mu       sync.Mutex // of set, reason, closed, counters, attaches
 	now      atomic.Pointer[set]
 	counters []*counters // by position in set.devs
+	attaches int         // that went well
 	leaving  sync.WaitGroup
 
 	listed  []*device.Source // of Options.Kernels, as the process before left it
@@ -200,6 +201,7 @@ func (m *Manager) Attach(ex device.Executor) error {
 		m.counters = append(m.counters, &counters{faults: map[device.FaultKind]uint64{}})
 	}
 	m.set, m.reason = s, ""
+	m.attaches++
 	m.now.Store(s)
 	known := m.kernels()
 	for _, d := range s.devs {
@@ -289,6 +291,13 @@ func (m *Manager) Close() error {
 	return nil
 }
 
+// Attached returns how often devices have come, with nothing in their memory. ok is false while there is none.
+func (m *Manager) Attached() (n int, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.attaches, m.set != nil
+}
+
 func (m *Manager) current() *set { return m.now.Load() }
 
 // Limits implements Runner.
@@ -319,6 +328,10 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 	}
 	if opt.Prepare {
 		return nil, Stats{}, m.prepare(s, q, opt.Ahead)
+	}
+	if opt.Prewarm {
+		stats, err := m.prewarm(ctx, s, q, opt)
+		return nil, stats, err
 	}
 	if !m.opt.Share || !sharable(q) {
 		return m.fit(ctx, s, q, opt)

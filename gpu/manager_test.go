@@ -180,6 +180,10 @@ func TestQueries(t *testing.T) {
 				q := testShapes[r.IntN(len(testShapes))](r, fact, dim)
 				if test.unnamed {
 					q.TableID = 0
+				} else if r.IntN(4) == 0 {
+					if err := prewarm(m, prewarming(fact, 1+r.IntN(len(factColumns)-1))); err != nil && err != ErrNoRoom {
+						t.Fatalf("before query %d: %v", i, err)
+					}
 				}
 				if err := compare(m, q); err != nil {
 					t.Fatalf("query %d: %v", i, err)
@@ -239,7 +243,14 @@ func TestConcurrent(t *testing.T) {
 		for g := range 6 {
 			wg.Go(func() {
 				for i := range 16 {
-					if err := compare(m, queries[(g*7+i*5)%len(queries)]); err != nil {
+					q := queries[(g*7+i*5)%len(queries)]
+					if len(q.Columns) > 0 && i%4 == g%4 {
+						if err := prewarm(m, justColumns(q)); err != nil && err != ErrNoRoom {
+							t.Errorf("budget %d, caller %d, before query %d: %v", budget, g, i, err)
+							return
+						}
+					}
+					if err := compare(m, q); err != nil {
 						t.Errorf("budget %d, caller %d, query %d: %v", budget, g, i, err)
 						return
 					}

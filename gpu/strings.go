@@ -18,20 +18,10 @@ type stringsScan struct {
 // scanStrings finds or makes room for strings, and for bytes that come of them.
 func (j *job) scanStrings(s *program.Strings, steps, rest []byte, bytes int64) (*stringsScan, error) {
 	w := &stringsScan{bytes: int64(len(s.Data))}
-	key := itemKey{kind: itemStrings, id: s.ID}
-	it := j.get(key)
-	if it == nil {
-		size, starts := program.StringsBytes(s)
-		var err error
-		if it, err = j.put(key, size, &j.own); err != nil {
-			return nil, err
-		}
-		j.write(it.addr(), s.Data)
-		j.write(it.addr()+device.Pointer(starts), bytesOf(s.Starts))
-	}
-	j.pins = append(j.pins, it)
-	w.Strings = it.addr()
 	var err error
+	if w.Strings, err = j.strings(s); err != nil {
+		return nil, err
+	}
 	if w.To, err = j.alloc(bytes); err != nil {
 		return nil, err
 	}
@@ -39,6 +29,23 @@ func (j *job) scanStrings(s *program.Strings, steps, rest []byte, bytes int64) (
 	j.add(func(to []byte) []byte { return program.AppendBytes(to, rest) }, &w.Rest)
 	j.stringScans = append(j.stringScans, w)
 	return w, nil
+}
+
+// strings finds or makes room for the strings of a dictionary.
+func (j *job) strings(s *program.Strings) (device.Pointer, error) {
+	key := itemKey{kind: itemStrings, id: s.ID}
+	it := j.get(key)
+	if it == nil {
+		size, starts := program.StringsBytes(s)
+		var err error
+		if it, err = j.put(key, size, &j.own); err != nil {
+			return 0, err
+		}
+		j.write(it.addr(), s.Data)
+		j.write(it.addr()+device.Pointer(starts), bytesOf(s.Starts))
+	}
+	j.pins = append(j.pins, it)
+	return it.addr(), nil
 }
 
 // match sees to a set that a condition on strings makes.

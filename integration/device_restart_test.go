@@ -2,6 +2,8 @@ package integration
 
 import (
 	"bytes"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +77,86 @@ func TestDeviceAfterRestart(t *testing.T) {
 	if n := s.compiles(t); n != kernels {
 		t.Errorf("%v kernels were compiled in all, %v before the first execution", n, kernels)
 	}
+}
+
+// TestDevicePrewarmed: a device that comes after another one, of this process or, with a data directory, of the last, has
+// the columns and strings that queries have read there, before any asks.
+func TestDevicePrewarmed(t *testing.T) {
+	const schema = `
+CREATE TABLE named (id int PRIMARY KEY, g smallint, v bigint NOT NULL, name text NOT NULL, unread int NOT NULL);
+INSERT INTO named SELECT i, nullif(i % 10, 3), i % 1000 * 100000000000, 'the name of ' || i, i FROM generate_series(1, 300000) i;
+DELETE FROM named WHERE id % 1000 = 7;
+VACUUM ANALYZE;
+`
+	dir := filepath.Join(t.TempDir(), "data")
+	s := deviceStack(t, schema, "--data-dir", dir)
+	queries := []string{
+		"SELECT g, count(*), sum(v) FROM named GROUP BY g ORDER BY g",
+		"SELECT count(*), max(v) FROM named WHERE name LIKE '%97%'",
+	}
+	direct := connect(t, s.direct.url("postgres"))
+	ask := func() {
+		t.Helper()
+		demands := connect(t, s.proxy.url("postgres", demandDevice))
+		s.runsOnDevice(t, len(queries)*len(protocols), func() {
+			for _, q := range queries {
+				same(t, direct, demands, q)
+			}
+		})
+	}
+	ask()
+	had := s.metric(t, "pgaccel_column_device_bytes")
+	for _, column := range []string{"g", "v", "name"} {
+		if had[`column="`+column+`",table="public.named"`] == 0 {
+			t.Fatalf("the device has no %s: %v", column, had)
+		}
+	}
+	if name := had[`column="name",table="public.named"`]; name < 1e6 || len(had) != 3 {
+		t.Fatalf("the device has %v, %v", had, s.metric(t, "pgaccel_device_kept_bytes"))
+	}
+	prewarmed := func() {
+		t.Helper()
+		for limit := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			has := s.metric(t, "pgaccel_column_device_bytes")
+			if maps.Equal(has, had) {
+				break
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("the device has %v, had %v", has, had)
+			}
+		}
+		copied := func() float64 { return s.metric(t, "pgaccel_device_copied_bytes_total")[`device="`+deviceKind+`:0"`] }
+		before := copied()
+		ask()
+		if n := copied() - before; n > 100_000 {
+			t.Errorf("%v bytes were copied for queries", n)
+		}
+	}
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // the list is made now and then
+		list, err := os.ReadFile(filepath.Join(dir, "prewarm"))
+		if bytes.Contains(list, []byte(`"strings":true`)) && bytes.Contains(list, []byte(`"g"`)) {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("the list of columns is %q, %v", list, err)
+		}
+	}
+	s.killWorker(t)
+	s.deviceIs(t, 0)
+	s.deviceIs(t, 1)
+	prewarmed()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-s.exited
+	if bad := s.faults(); bad != "" {
+		t.Error(bad)
+	}
+	if err := s.serve(t.Context(), pgaccelProgram(t), "--device", deviceKind, "--device-worker", emulatorProgram(t), "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	s.deviceIs(t, 1)
+	prewarmed()
 }
 
 // TestDevicePrepared: the kernels of a statement that is prepared are compiled before its first execution, which is

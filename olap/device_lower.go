@@ -64,11 +64,7 @@ func (l *lowering) column(col int) int {
 	if !ok {
 		i = len(l.prog.Columns)
 		l.columns[col] = i
-		t := l.p.tab
-		_, _, nullable := t.Bounds(col)
-		// Zone maps of floats are of their keys: what is between them says nothing of the bits.
-		wide := t.Widest(col) > math.MaxUint32 || t.Meta.Columns[col].Type.Kind.IsFloat()
-		l.prog.Columns = append(l.prog.Columns, program.Column{Wide: wide, Nullable: nullable})
+		l.prog.Columns = append(l.prog.Columns, columnOnDevice(l.p.tab, col))
 	}
 	return i
 }

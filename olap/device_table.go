@@ -1,12 +1,14 @@
 package olap
 
 import (
+	"context"
 	"math"
 	"strconv"
 	"strings"
 
 	"pgaccel/colstore"
 	"pgaccel/compress"
+	"pgaccel/gpu"
 	"pgaccel/gpu/program"
 	"pgaccel/vector"
 
@@ -40,6 +42,28 @@ func boundsOnDevice(c *colstore.Column, float bool) (lo, hi int64) {
 		return math.MinInt64 - c.Max, math.MinInt64 - c.Min
 	}
 	return math.MinInt64, math.MaxInt64 // zeros and NaNs have several forms
+}
+
+// columnOnDevice returns a column of the table as programs have it.
+func columnOnDevice(t *colstore.Table, col int) program.Column {
+	_, _, nullable := t.Bounds(col)
+	// Zone maps of floats are of their keys: what is between them says nothing of the bits.
+	wide := t.Widest(col) > math.MaxUint32 || t.Meta.Columns[col].Type.Kind.IsFloat()
+	return program.Column{Wide: wide, Nullable: nullable}
+}
+
+// Prewarm brings a column of a table to the devices as queries read it there: its values, or the strings of its dictionary.
+// gpu.ErrNoRoom: there is no room, unless something else gives way.
+func Prewarm(ctx context.Context, r gpu.Runner, t *colstore.Table, col int, dictionary bool) (gpu.Stats, error) {
+	q := &program.Query{Program: &program.Program{}, TableID: t.ID}
+	if dictionary {
+		q.Bits = []program.Bits{{Match: &program.Match{Strings: stringsOf(t.Dicts[col])}}}
+	} else {
+		q.Columns = []program.Column{columnOnDevice(t, col)}
+		q.Segments = segmentsOnDevice(t, []int{col}, false)
+	}
+	_, stats, err := r.Run(ctx, q, gpu.RunOptions{Prewarm: true})
+	return stats, err
 }
 
 // segmentsOnDevice returns the table's segments with some of its columns. Those of a relation, which only

@@ -61,7 +61,7 @@ var mayImport = map[string]string{
 	"internal/oracle":      "plan sqlfn sqltype vector",
 	"internal/console":     "",
 	"internal/trace":       "",
-	"internal/server":      "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/advise internal/console internal/temp internal/trace",
+	"internal/server":      "proxy engine plan replica colstore catalog gpu gpu/device gpu/worker upstream internal/advise internal/checkedfile internal/console internal/temp internal/trace",
 	"internal/bench": "internal/server internal/pgserver internal/subprocess internal/ssb internal/tpch internal/tpcds internal/tpcdata internal/clickbench internal/events vector compress bitmapidx " +
 		"plan catalog colstore syntax pushdown olap gpu gpu/device gpu/program gpu/worker " +
 		"papers/cube papers/gpucube papers/rowout papers/tile papers/wah papers/wahbits papers/wahdata",

@@ -348,13 +348,14 @@ func summary(all []statementTimes, duckdb bool) [][]any {
 }
 
 // coldStarts has the device's process end, and the statements asked again once another is there: its kernels are
-// kept, its columns are not.
+// kept, its columns are brought again.
 func (s *statementsRun) coldStarts(ctx context.Context, part string, queries []statement, all []statementTimes) error {
+	time.Sleep(5 * time.Second) // it notes which columns the device has
 	if err := s.restartWorker(ctx); err != nil {
 		return err
 	}
 	t := gpuTable{Part: part, Title: "The first executions after a start of the device's process, where the device is demanded; ms",
-		Columns: []string{"query", "first", "second", "first - second"}, Notes: []string{"Columns are copied to the device by the first query that reads them."}}
+		Columns: []string{"query", "first", "second", "first - second"}, Notes: []string{"Columns that the device had are brought again before."}}
 	if err := s.on(ctx, s.kind); err != nil {
 		return err
 	}
@@ -398,7 +399,7 @@ func (s *statementsRun) restartWorker(ctx context.Context) error {
 			return err
 		}
 		if n > before && up == 1 {
-			time.Sleep(5 * time.Second) // it loads the kernels that it had
+			time.Sleep(5 * time.Second) // it loads the kernels and columns that it had
 			return ctx.Err()
 		}
 	}

@@ -39,6 +39,7 @@ type database struct {
 	engine     *engine.Engine      // likewise
 	ready      readiness
 	auto       *auto // nil where nothing is copied
+	prewarmer  *prewarmer
 }
 
 // databases are those that cfg names, the default one first. Nothing is begun yet.
@@ -154,6 +155,7 @@ func (s *Server) startDatabase(d *database) (err error) {
 	d.engine = engine.New(o)
 	d.sessions.Engine = d.engine
 	d.auto.start(s.ctx, d, cmp.Or(cfg.ChooseInterval, chooseEvery))
+	d.prewarmer = startPrewarmer(s.ctx, d, s.device)
 	return nil
 }
 
@@ -173,6 +175,7 @@ func (d *database) close() {
 	if d.auto != nil {
 		d.auto.close()
 	}
+	d.prewarmer.close()
 	if d.replicator != nil {
 		d.replicator.Close()
 	}

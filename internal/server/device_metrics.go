@@ -28,7 +28,7 @@ var (
 	deviceGrownDesc     = processDesc("pgaccel_device_grown_queries_total", "Times that a query had more groups than expected, and was computed again with room for them.", "device")
 	deviceBitmapsDesc   = databaseDesc("pgaccel_device_bitmap_queries_total", "Executions of which bitmap indexes said, on a device, which rows to look at.")
 	deviceRunningDesc   = processDesc("pgaccel_device_queries", "Queries on a device now, by state.", "device", "state")
-	deviceColumnDesc    = databaseDesc("pgaccel_column_device_bytes", "Bytes of device memory that a column's segments have.", "table", "column")
+	deviceColumnDesc    = databaseDesc("pgaccel_column_device_bytes", "Bytes of device memory that a column has, with the strings of its dictionary.", "table", "column")
 )
 
 // collectDevices reads what a database's queries have counted.

@@ -4,6 +4,15 @@
 //
 // With auto among the patterns of a database, a goroutine has the tables copied that statements need (auto.go).
 //
+// # Columns of devices
+//
+// A goroutine of each database notes which columns devices have, and brings them to a device that comes (prewarm.go). With a data
+// directory the list is there, in the file prewarm:
+//
+//	"pgaccel prewarm 1\n"
+//	32 bytes  SHA-256 of what follows
+//	JSON      [{"table": "public.sales", "column": "price"}, {"table": .., "column": .., "strings": true}, ..]
+//
 // # Several databases
 //
 // Clients choose a database by the name in their startup message. One that has an entry in Config.Databases goes to that
