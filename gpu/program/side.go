@@ -33,9 +33,14 @@ func appendArray[T uint8 | uint16 | uint32 | uint64 | int32 | int64](b *blob, a 
 	}
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a))), len(a)*int(unsafe.Sizeof(a[0])))
 	b.grow(int64(len(bytes)))
-	b.b = append(b.b, bytes...)
+	at := len(b.b)
+	b.b = b.b[:at+len(bytes)]
+	bulk.Pieces(len(bytes), 8*integersPiece, func(from, to int) { copy(b.b[at+from:], bytes[from:to]) })
 	b.pad()
 }
+
+// integersPiece is how many values a goroutine packs, at least.
+const integersPiece = 1 << 18
 
 // integers appends values of 64 bits or of 32.
 func (b *blob) integers(values []int64, wide bool) {
@@ -43,10 +48,19 @@ func (b *blob) integers(values []int64, wide bool) {
 		appendArray(b, values)
 		return
 	}
-	b.grow(4 * int64(len(values)))
-	for _, v := range values {
-		b.b = binary.LittleEndian.AppendUint32(b.b, uint32(v))
+	if len(values) == 0 {
+		return
 	}
+	b.grow(4 * int64(len(values)))
+	at := len(b.b)
+	b.b = b.b[:at+4*len(values)]
+	out := unsafe.Slice((*int32)(unsafe.Pointer(&b.b[at])), len(values))
+	bulk.Pieces(len(values), integersPiece, func(from, to int) {
+		out := out[from:to]
+		for i, v := range values[from:to] {
+			out[i] = int32(v)
+		}
+	})
 	b.pad()
 }
 
@@ -134,16 +148,13 @@ func AppendLookup(to []byte, l *Lookup, d *LookupData) []byte {
 	case LookupBits:
 		appendArray(&b, d.Bits[:(n+63)/64])
 	case Lookup8:
-		b.b = appendPresent8(b.b, d.E8[:n])
-		b.pad()
+		present(&b, d.E8[:n], presentWord8)
 		appendArray(&b, d.E8[:n])
 	case Lookup16:
-		b.b = appendPresent(b.b, d.E16[:n])
-		b.pad()
+		present(&b, d.E16[:n], presentWord)
 		appendArray(&b, d.E16[:n])
 	case Lookup32:
-		b.b = appendPresent(b.b, d.E32[:n])
-		b.pad()
+		present(&b, d.E32[:n], presentWord)
 		appendArray(&b, d.E32[:n])
 	}
 	if l.Many {
@@ -162,38 +173,46 @@ func keysBytes(kind LookupKind, d *LookupData) int64 {
 	return bitmapBytes(d.Size) + padded(max(d.Size, 0)*kind.EntryBytes())
 }
 
-// appendPresent appends a bitmap of the entries that are not all ones, in 64-bit words.
-func appendPresent[T uint8 | uint16 | uint32](b []byte, entries []T) []byte {
-	for len(entries) > 0 {
-		some := entries[:min(len(entries), 64)]
-		var w uint64
-		for i, e := range some {
-			var bit uint64
-			if e != ^T(0) {
-				bit = 1
-			}
-			w |= bit << i
+// presentPiece is of how many entries, times 64, a goroutine makes the bitmap, at least.
+const presentPiece = 1 << 13
+
+// present appends a bitmap of the entries that are not all ones, in 64-bit words. word makes one of up to 64 entries.
+func present[T uint8 | uint16 | uint32](b *blob, entries []T, word func(entries []T) uint64) {
+	words := (len(entries) + 63) / 64
+	b.grow(8 * int64(words))
+	at := len(b.b)
+	b.b = b.b[:at+8*words]
+	bulk.Pieces(words, presentPiece, func(from, to int) {
+		for w := from; w < to; w++ {
+			binary.LittleEndian.PutUint64(b.b[at+8*w:], word(entries[64*w:min(64*w+64, len(entries))]))
 		}
-		b = binary.LittleEndian.AppendUint64(b, w)
-		entries = entries[len(some):]
-	}
-	return b
+	})
+	b.pad()
 }
 
-// appendPresent8 is appendPresent of bytes, eight at a time.
-func appendPresent8(b []byte, entries []uint8) []byte {
-	const low7, ones = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
-	for len(entries) >= 64 {
-		var w uint64
-		for i := range 8 {
-			absent := ^binary.LittleEndian.Uint64(entries[8*i:]) // bytes of zeros
-			bits := ((absent&low7 + low7) | absent) >> 7 & ones
-			w |= bits * 0x0102040810204080 >> 56 << (8 * i)
+func presentWord[T uint8 | uint16 | uint32](entries []T) (w uint64) {
+	for i, e := range entries {
+		var bit uint64
+		if e != ^T(0) {
+			bit = 1
 		}
-		b = binary.LittleEndian.AppendUint64(b, w)
-		entries = entries[64:]
+		w |= bit << i
 	}
-	return appendPresent(b, entries)
+	return w
+}
+
+// presentWord8 is presentWord of bytes, eight at a time.
+func presentWord8(entries []uint8) (w uint64) {
+	if len(entries) < 64 {
+		return presentWord(entries)
+	}
+	const low7, ones = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
+	for i := range 8 {
+		absent := ^binary.LittleEndian.Uint64(entries[8*i:]) // bytes of zeros
+		bits := ((absent&low7 + low7) | absent) >> 7 & ones
+		w |= bits * 0x0102040810204080 >> 56 << (8 * i)
+	}
+	return w
 }
 
 // EntryBytes is the size of an entry of a dense lookup.

@@ -22,6 +22,8 @@ type Client struct {
 	devices []device.Info
 	limit   time.Duration // for one request; 0 is none
 
+	transfer transfer
+
 	next atomic.Uint64
 	done chan struct{} // closed when the connection is lost or closed
 
@@ -120,6 +122,7 @@ func (c *Client) lose(fault *device.Fault) {
 	}
 	c.mu.Unlock()
 	c.link.close()
+	c.transfer.close()
 }
 
 // read hands replies to those who wait for them.
@@ -306,6 +309,8 @@ func (c *Client) Run(ctx context.Context, dev int, b *device.Batch) (*device.Rep
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	b, done := c.transfer.batch(b, c.Share)
+	defer done()
 	p := newPacker(64 * (1 + len(b.Commands)))
 	p.num(uint64(dev))
 	raw := packBatch(p, b)

@@ -55,11 +55,11 @@ func TestClientIsTheExecutor(t *testing.T) {
 		t.Fatalf("file %v, %v", file, err)
 	}
 	_ = mem.Close() // the other side has its own descriptor
-	p, err := c.Alloc(0, 1<<17)
+	p, err := c.Alloc(0, 20<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{0, 1, 31, 32, 33, 1023, 1024, 1025, 1 << 16} {
+	for _, n := range []int{0, 1, 31, 32, 33, 1023, 1024, 1025, 1 << 16, transferLeast - 1, transferLeast, transferLeast + 1, 17<<20 + 3} {
 		data := make([]byte, n)
 		for i := range data {
 			data[i] = byte(i*7 + n)
@@ -68,14 +68,14 @@ func TestClientIsTheExecutor(t *testing.T) {
 			{Op: device.OpMark},
 			{Op: device.OpWrite, Dst: p, Data: data},
 			{Op: device.OpRead, Src: p, Bytes: uint64(n)},
-			{Op: device.OpCopyShared, File: file, Pieces: []device.Piece{{Offset: 16, Bytes: int64(n) / 2, Dst: p}}},
-			{Op: device.OpRead, Src: p, Bytes: uint64(n / 2)},
+			{Op: device.OpCopyShared, File: file, Pieces: []device.Piece{{Offset: 16, Bytes: int64(min(n, 1<<16)) / 2, Dst: p}}},
+			{Op: device.OpRead, Src: p, Bytes: uint64(min(n, 1<<16) / 2)},
 			{Op: device.OpMark},
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Data) != 2 || !bytes.Equal(r.Data[0], data) || !bytes.Equal(r.Data[1], content[16:][:n/2]) {
+		if len(r.Data) != 2 || !bytes.Equal(r.Data[0], data) || !bytes.Equal(r.Data[1], content[16:][:min(n, 1<<16)/2]) {
 			t.Errorf("%d bytes came back wrong", n)
 		}
 		if len(r.Millis) != 2 || r.Millis[0] != 0.25 {

@@ -27,7 +27,8 @@
 //
 // All of it is little-endian; bodies are packed varints (codec.go), so a batch of 20 commands is
 // some hundreds of bytes. Raw is the data of a batch's OpWrite commands, or what its OpRead
-// commands read, in order and without copies on the sending side. Requests are answered as
+// commands read, in order and without copies on the sending side. Where an OpWrite has a megabyte or more, the client
+// copies its data to memory that it shares with the worker, and sends an OpCopyShared (transfer.go). Requests are answered as
 // they end, in any order, by their id; a cancel has the id of the request that it ends. A
 // share's file descriptor comes with the first byte of its frame (SCM_RIGHTS).
 //

@@ -30,7 +30,7 @@ type fake struct {
 func newFake() *fake { return &fake{next: 256, memory: map[device.Pointer][]byte{}} }
 
 var fakeInfo = device.Info{Kind: device.Emulator, Name: "fake", Arch: "none", Driver: "1", SMs: 2, ThreadsPerSM: 64, SharedPerBlock: 1 << 10,
-	SharedPerSM: 1 << 11, L2: 3, Memory: 1 << 20, Free: 1 << 19}
+	SharedPerSM: 1 << 11, L2: 3, Memory: 32 << 20, Free: 1 << 19}
 
 func (f *fake) Devices() []device.Info { return []device.Info{fakeInfo, {Name: "second"}} }
 

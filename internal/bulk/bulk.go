@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"math/bits"
+	"runtime"
 	"sync"
 )
 
@@ -44,4 +45,19 @@ func Grow(b []byte, n int) []byte {
 	copy(grown, b)
 	Done(b)
 	return grown
+}
+
+// Pieces calls do with parts that together are 0..n-1, by several goroutines where each has least or more.
+func Pieces(n, least int, do func(from, to int)) {
+	const most = 8 // which the memory is busy with
+	pieces := min(most, runtime.GOMAXPROCS(0), n/least)
+	if pieces < 2 {
+		do(0, n)
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range pieces {
+		wg.Go(func() { do(n*i/pieces, n*(i+1)/pieces) })
+	}
+	wg.Wait()
 }
