@@ -3,7 +3,11 @@ package bulk
 import (
 	"math/bits"
 	"runtime"
+	"strings"
 	"sync"
+	"unsafe"
+
+	"pgaccel/internal/invariant"
 )
 
 const (
@@ -19,13 +23,32 @@ func class(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
 // Bytes returns n bytes with any content.
 func Bytes(n int) []byte {
 	c := class(n)
-	if c < first || c > last {
+	switch {
+	case c < first:
 		return make([]byte, n)
+	case c > last:
+		return Unset(n)
 	}
 	if b, _ := pools[c].Get().(*[]byte); b != nil {
 		return (*b)[:n]
 	}
-	return make([]byte, n, 1<<c)
+	return Unset(1 << c)[:n]
+}
+
+// Unset returns n bytes of new memory with any content: an array that several goroutines fill is not first cleared by one
+// of them, whose time is all of theirs. 64 KiB or more begin at a page.
+func Unset(n int) []byte {
+	// make clears, and so does append. Of what the runtime allocates without, a builder's buffer can be had.
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	s := unsafe.Slice(unsafe.StringData(b.String()), n)
+	if invariant.Enabled {
+		for i := range s {
+			s[i] = 0xA5
+		}
+	}
+	return s
 }
 
 // Done takes back what Bytes or Grow returned, or other memory. Nobody uses it any more.
