@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pgaccel/gpu/program"
+	"pgaccel/internal/bulk"
 )
 
 // take makes the result of what a device computed: a list of groups, or where these are not
@@ -103,9 +104,11 @@ func (s *groups) fill(r *program.Result, accs []deviceAcc, order []uint64) {
 	place := func(to *[]int64, from []int64) {
 		switch {
 		case s.by.how == groupDense:
-			for i, v := range from {
-				(*to)[r.Numbers[i]] = v
-			}
+			bulk.Pieces(len(from), max(parallelMerge, 1), func(a, b int) { // no two groups have one place
+				for i := a; i < b; i++ {
+					(*to)[r.Numbers[i]] = from[i]
+				}
+			})
 		case order != nil && from != nil:
 			*to = make([]int64, len(from))
 			for i, o := range order {

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"pgaccel/gpu/device"
+	"pgaccel/internal/bulk"
 )
 
 // Generated is a Program's kernel.
@@ -472,38 +474,46 @@ func (g *Generated) parseTable(r *Result, l *layout, data []byte) {
 	}
 }
 
+// groupsPiece is how many groups a goroutine takes from a result, at least.
+const groupsPiece = 1 << 14
+
 // parseGroups makes a result of what Collect has gathered.
 func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
-	r.Numbers, r.Rows, r.Accs = make([]uint64, count), make([]int64, count), make([]Values, len(g.p.Sink.Accs))
-	for i, a := range g.p.Sink.Accs {
-		if r.Accs[i].V = make([]int64, count); a.Kind == AccSum128 {
-			r.Accs[i].Hi = make([]int64, count)
-		}
+	var columns [][]uint64 // in the order of a group's words
+	unsigned := func() []uint64 {
+		columns = append(columns, unset(count))
+		return columns[len(columns)-1]
 	}
+	signed := func() []int64 { return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(unsigned()))), count) }
+	r.Numbers, r.Rows, r.Accs = unsigned(), signed(), make([]Values, len(g.p.Sink.Accs))
 	if g.p.Sink.Prefix > 0 && !g.p.Sink.Counted {
-		r.Prefix = make([]uint64, count)
+		r.Prefix = unsigned()
 	}
-	// Groups may lie across the two reads: words do not.
-	at := 0
-	next := func() uint64 {
-		var v uint64
-		if at < len(first) {
-			v = binary.LittleEndian.Uint64(first[at:])
-		} else {
-			v = binary.LittleEndian.Uint64(rest[at-len(first):])
+	for i, a := range g.p.Sink.Accs {
+		if r.Accs[i].V = signed(); a.Kind == AccSum128 {
+			r.Accs[i].Hi = signed()
 		}
-		at += 8
-		return v
 	}
-	for k := range count {
-		r.Numbers[k], r.Rows[k] = next(), int64(next())
-		if r.Prefix != nil {
-			r.Prefix[k] = next()
-		}
-		for i := range r.Accs {
-			if r.Accs[i].V[k] = int64(next()); r.Accs[i].Hi != nil {
-				r.Accs[i].Hi[k] = int64(next())
+	bulk.Pieces(count, groupsPiece, func(from, to int) {
+		// Groups may lie across the two reads: words do not.
+		at := 8 * from * len(columns)
+		for k := from; k < to; k++ {
+			for _, c := range columns {
+				if at < len(first) {
+					c[k] = binary.LittleEndian.Uint64(first[at:])
+				} else {
+					c[k] = binary.LittleEndian.Uint64(rest[at-len(first):])
+				}
+				at += 8
 			}
 		}
+	})
+}
+
+// unset returns n words that are anything, for several goroutines to fill.
+func unset(n int) []uint64 {
+	if n < 1<<13 {
+		return make([]uint64, n)
 	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(bulk.Unset(8*n)))), n)
 }

@@ -65,3 +65,48 @@ func TestAppend(t *testing.T) {
 		}
 	}
 }
+
+// TestParseGroups compares results whose groups are taken by several goroutines with the same a word at a time, wherever the
+// two reads meet.
+func TestParseGroups(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	for _, prefix := range []int{0, 2} {
+		g := &Generated{p: &Program{Sink: Sink{Prefix: prefix, Accs: []Acc{{Kind: AccSum}, {Kind: AccSum128}, {Kind: AccMin}}}}}
+		words := 6
+		if prefix > 0 {
+			words++
+		}
+		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2*groupsPiece - 1, 2 * groupsPiece, 5*groupsPiece + 3} {
+			data := make([]byte, 8*words*n)
+			for i := range data {
+				data[i] = byte(r.Uint32())
+			}
+			for _, cut := range []int{0, len(data) / 16 * 8, len(data) / 8 / 3 * 8, len(data)} {
+				var got Result
+				g.parseGroups(&got, n, data[:cut], data[cut:])
+				columns := [][]int64{signedOf(got.Numbers), got.Rows}
+				if prefix > 0 {
+					columns = append(columns, signedOf(got.Prefix))
+				}
+				columns = append(columns, got.Accs[0].V, got.Accs[1].V, got.Accs[1].Hi, got.Accs[2].V)
+				for k := range n {
+					for c, column := range columns {
+						if want := int64(binary.LittleEndian.Uint64(data[8*(k*words+c):])); len(column) != n || column[k] != want {
+							t.Fatalf("group %d of %d, word %d, cut at %d", k, n, c, cut)
+						}
+					}
+				}
+				if got.Accs[0].Hi != nil || got.Accs[2].Hi != nil || (got.Prefix != nil) != (prefix > 0) {
+					t.Errorf("%d groups: %d, %d and %d words too many", n, len(got.Accs[0].Hi), len(got.Accs[2].Hi), len(got.Prefix))
+				}
+			}
+		}
+	}
+}
+
+func signedOf(a []uint64) (out []int64) {
+	for _, v := range a {
+		out = append(out, int64(v))
+	}
+	return out
+}
