@@ -330,16 +330,16 @@ func (e *Engine) DeviceWork() DeviceWork {
 // ErrNotCopied is of Prewarm: there is no such table, or it is being copied.
 var ErrNotCopied = errors.New("the table is not copied")
 
-// Prewarm brings a column of a table to the devices, or the strings of its dictionary; that a column is no longer there is no error.
-// gpu.ErrNoRoom: what is there would have to give way.
+// Prewarm brings a column of a table to the devices, or the strings of its dictionary. What is no longer there, or not held, is
+// no error. gpu.ErrNoRoom: what is there would have to give way.
 func (e *Engine) Prewarm(ctx context.Context, oid uint32, column string, dictionary bool) (bytes int64, err error) {
 	t, err := e.store.View(oid, colstore.Everything)
 	if err != nil {
 		return 0, ErrNotCopied
 	}
 	defer t.Release()
-	col := slices.IndexFunc(t.Meta.Columns, func(c catalog.Column) bool { return c.Name == column })
-	if e.opt.Device == nil || col < 0 || dictionary && t.Dicts[col] == nil {
+	col := slices.IndexFunc(t.Meta.Columns, func(c catalog.Column) bool { return c.Name == column && c.Unsupported == "" })
+	if e.opt.Device == nil || col < 0 {
 		return 0, nil
 	}
 	stats, err := olap.Prewarm(ctx, e.opt.Device, t, col, dictionary)

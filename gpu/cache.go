@@ -80,7 +80,7 @@ type cache struct {
 	evicted uint64
 	loose   int    // items that nobody has pinned: evict has a choice of so many
 	epoch   uint64 // columns that were put
-	full    bool   // nothing is evicted
+	noEvict bool   // nothing gives way
 }
 
 const (
@@ -265,7 +265,7 @@ func (c *cache) evict() bool { return c.evictBefore(math.MaxUint64) }
 
 // evictBefore is evict where that item was used last before a tick.
 func (c *cache) evictBefore(tick uint64) bool {
-	if c.loose == 0 || c.full {
+	if c.loose == 0 || c.noEvict {
 		return false
 	}
 	var oldest *item

@@ -410,7 +410,7 @@ func TestResident(t *testing.T) {
 	for _, s := range q.Segments {
 		ids = append(ids, s.Columns[1].ID)
 	}
-	if n := m.Resident(ids); n != 0 {
+	if n, _ := m.Resident(ids); n != 0 {
 		t.Fatal(n)
 	}
 	if err := compare(m, q); err != nil {
@@ -423,11 +423,11 @@ func TestResident(t *testing.T) {
 	if again := m.Status()[0].BytesCopied - first; again > first/10 {
 		t.Fatalf("%d bytes were copied at first, %d then", first, again)
 	}
-	if n := m.Resident(ids); n < 37*int64(fact.rows)/8 {
+	if n, _ := m.Resident(ids); n < 37*int64(fact.rows)/8 {
 		t.Fatalf("%d bytes of %d rows", n, fact.rows)
 	}
 	m.Detach("test")
-	if n := m.Resident(ids); n != 0 {
+	if n, _ := m.Resident(ids); n != 0 {
 		t.Fatal(n)
 	}
 	if _, _, err := m.Run(context.Background(), q, RunOptions{}); device.KindOf(err) != device.FaultUnavailable {

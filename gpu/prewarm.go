@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"pgaccel/gpu/device"
 	"pgaccel/gpu/program"
 )
 
@@ -20,7 +21,11 @@ func (m *Manager) prewarm(ctx context.Context, s *set, q *program.Query, opt Run
 	errs := make([]error, len(s.devs))
 	var wg sync.WaitGroup
 	for i, d := range s.devs {
-		wg.Go(func() { all[i], errs[i] = d.prewarm(ctx, q, lists[i], opt) })
+		wg.Go(func() {
+			if all[i], errs[i] = d.prewarm(ctx, q, lists[i], opt); errs[i] != nil && s.alive.Err() != nil && ctx.Err() == nil {
+				errs[i] = &device.Fault{Kind: device.FaultLost, Text: errs[i].Error()} // detached meanwhile
+			}
+		})
 	}
 	wg.Wait()
 	var stats Stats
@@ -79,7 +84,7 @@ func (j *job) acquirePrewarm(q *program.Query, list []uint32) error {
 	d.tick()
 	need := d.budget / stockShare // of the room for queries' own
 	for _, f := range j.kernels[0].formats {
-		need += f.bytes
+		need += f.bytes / int64(max(len(q.Segments), 1)) * int64(len(list)) // what is this device's
 	}
 	for i := range q.Bits {
 		size, _ := program.StringsBytes(&q.Bits[i].Match.Strings)
@@ -88,12 +93,15 @@ func (j *job) acquirePrewarm(q *program.Query, list []uint32) error {
 	if a := d.cache.arena; a.used+need > a.limit {
 		return errNoRoom
 	}
-	d.cache.full = true
-	defer func() { d.cache.full = false }()
+	d.cache.noEvict = true
+	defer func() { d.cache.noEvict = false }()
 	for i := range q.Bits {
 		if _, err := j.strings(&q.Bits[i].Match.Strings); err != nil {
 			return err
 		}
+	}
+	if len(q.Columns) == 0 {
+		return nil
 	}
 	j.parts = append(j.parts, &part{kernel: &j.kernels[0], j: j, list: list, resident: list})
 	return j.columns()

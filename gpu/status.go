@@ -116,19 +116,22 @@ func (d *dev) addTo(s *DeviceStatus) {
 	d.modules.mu.Unlock()
 }
 
-// Resident returns how many bytes of device memory columns have, by SegmentColumn.ID, all
-// devices together.
-func (m *Manager) Resident(columnIDs []uint64) (bytes int64) {
+// Resident returns how many bytes of device memory columns have, by SegmentColumn.ID, and how many of them have some,
+// all devices together.
+func (m *Manager) Resident(columnIDs []uint64) (bytes int64, columns int) {
 	set := m.current()
 	if set == nil {
-		return 0
+		return 0, 0
 	}
 	for _, d := range set.devs {
 		d.mu.Lock()
 		for _, id := range columnIDs {
-			bytes += d.cache.columns[id]
+			if n := d.cache.columns[id]; n > 0 {
+				bytes += n
+				columns++
+			}
 		}
 		d.mu.Unlock()
 	}
-	return bytes
+	return bytes, columns
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -79,17 +80,60 @@ func TestDeviceAfterRestart(t *testing.T) {
 	}
 }
 
-// TestDevicePrewarmed: a device that comes after another one, of this process or, with a data directory, of the last, has
-// the columns and strings that queries have read there, before any asks.
-func TestDevicePrewarmed(t *testing.T) {
-	const schema = `
+// prewarmList waits until the list of columns that devices had has all of words, and returns it.
+func prewarmList(t *testing.T, dir string, words ...string) string {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // it is made now and then
+		list, err := os.ReadFile(filepath.Join(dir, "prewarm"))
+		if !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(list, []byte(w)) }) {
+			return string(list)
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("the list of columns is %q, %v", list, err)
+		}
+	}
+}
+
+// again ends pgaccel, as a service is ended, and starts it with the same data directory.
+func (s *stack) again(t *testing.T, dir string, between func()) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-s.exited
+	if bad := s.faults(); bad != "" {
+		t.Error(bad)
+	}
+	between()
+	if err := s.serve(t.Context(), pgaccelProgram(t), "--device", deviceKind, "--device-worker", emulatorProgram(t), "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// prewarmSchema has columns for a device, and many others: to look at all of them takes a while.
+func prewarmSchema() string {
+	var b strings.Builder
+	b.WriteString(`
 CREATE TABLE named (id int PRIMARY KEY, g smallint, v bigint NOT NULL, name text NOT NULL, unread int NOT NULL);
 INSERT INTO named SELECT i, nullif(i % 10, 3), i % 1000 * 100000000000, 'the name of ' || i, i FROM generate_series(1, 300000) i;
 DELETE FROM named WHERE id % 1000 = 7;
-VACUUM ANALYZE;
-`
+`)
+	for i := range 30 {
+		fmt.Fprintf(&b, "CREATE TABLE beside%d (id int PRIMARY KEY", i)
+		for c := range 60 {
+			fmt.Fprintf(&b, ", c%d int DEFAULT %d", c, c)
+		}
+		fmt.Fprintf(&b, ");\nINSERT INTO beside%d SELECT generate_series(1, 3000);\n", i)
+	}
+	b.WriteString("VACUUM ANALYZE;\n")
+	return b.String()
+}
+
+// TestDevicePrewarmed: a device that comes after another one, of this process or, with a data directory, of the last, has
+// the columns and strings that queries have read there, before any asks.
+func TestDevicePrewarmed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	s := deviceStack(t, schema, "--data-dir", dir)
+	s := deviceStack(t, prewarmSchema(), "--data-dir", dir)
 	queries := []string{
 		"SELECT g, count(*), sum(v) FROM named GROUP BY g ORDER BY g",
 		"SELECT count(*), max(v) FROM named WHERE name LIKE '%97%'",
@@ -132,31 +176,74 @@ VACUUM ANALYZE;
 			t.Errorf("%v bytes were copied for queries", n)
 		}
 	}
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // the list is made now and then
-		list, err := os.ReadFile(filepath.Join(dir, "prewarm"))
-		if bytes.Contains(list, []byte(`"strings":true`)) && bytes.Contains(list, []byte(`"g"`)) {
-			break
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("the list of columns is %q, %v", list, err)
-		}
-	}
+	list := prewarmList(t, dir, `"strings":true`, `"g"`)
 	s.killWorker(t)
 	s.deviceIs(t, 0)
 	s.deviceIs(t, 1)
 	prewarmed()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-s.exited
-	if bad := s.faults(); bad != "" {
-		t.Error(bad)
-	}
-	if err := s.serve(t.Context(), pgaccelProgram(t), "--device", deviceKind, "--device-worker", emulatorProgram(t), "--data-dir", dir); err != nil {
-		t.Fatal(err)
-	}
+	s.again(t, dir, func() {
+		if now := prewarmList(t, dir); now != list {
+			t.Errorf("the list is %q after the end, was %q", now, list)
+		}
+	})
 	s.deviceIs(t, 1)
 	prewarmed()
+}
+
+// TestDevicePrewarmChanged: columns in the list that are no longer held, or not there, or of a table that is not, are no harm.
+func TestDevicePrewarmChanged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := deviceStack(t, prewarmSchema()+"CREATE TABLE dropped (d int PRIMARY KEY);\nINSERT INTO dropped SELECT generate_series(1, 200000);\n", "--data-dir", dir)
+	direct := connect(t, s.direct.url("postgres"))
+	demands := connect(t, s.proxy.url("postgres", demandDevice))
+	s.runsOnDevice(t, 2*len(protocols), func() {
+		same(t, direct, demands, "SELECT g, count(*), sum(v), sum(unread) FROM named GROUP BY g ORDER BY g")
+		same(t, direct, demands, "SELECT sum(d) FROM dropped")
+	})
+	prewarmList(t, dir, `"g"`, `"v"`, `"unread"`, `"d"`)
+	s.again(t, dir, func() {
+		for _, sql := range []string{"ALTER TABLE named ALTER v TYPE numeric(18,2) USING CASE WHEN id = 5 THEN 'NaN'::numeric ELSE v / 1e10 END",
+			"ALTER TABLE named DROP unread", "DROP TABLE dropped"} {
+			if _, err := direct.Exec(t.Context(), sql).ReadAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	s.deviceIs(t, 1)
+	for limit := time.Now().Add(time.Minute); s.metric(t, "pgaccel_column_device_bytes")[`column="g",table="public.named"`] == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the device has no column")
+		}
+	}
+	demands = connect(t, s.proxy.url("postgres", demandDevice))
+	s.runsOnDevice(t, len(protocols), func() { same(t, direct, demands, "SELECT g, count(*) FROM named GROUP BY g ORDER BY g") })
+	if text, _ := os.ReadFile(s.log); bytes.Contains(text, []byte("was not brought")) {
+		t.Errorf("pgaccel's log:\n%s", text)
+	}
+}
+
+// TestDevicePrewarmLost: what ends devices is not brought to one after another.
+func TestDevicePrewarmLost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := deviceStack(t, prewarmSchema(), "--data-dir", dir)
+	direct := connect(t, s.direct.url("postgres"))
+	demands := connect(t, s.proxy.url("postgres", demandDevice))
+	s.runsOnDevice(t, len(protocols), func() {
+		same(t, direct, demands, "SELECT g, count(*), sum(v), sum(id), sum(unread) FROM named GROUP BY g ORDER BY g")
+	})
+	prewarmList(t, dir, `"g"`, `"v"`, `"id"`, `"unread"`)
+	s.again(t, dir, func() { t.Setenv("PGACCEL_EMU_FAULTS", "exit=1") })
+	restarts := func() float64 { return s.metric(t, "pgaccel_device_worker_restarts_total")[""] }
+	for limit := time.Now().Add(time.Minute); restarts() < 2; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%v restarts", restarts())
+		}
+	}
+	s.deviceIs(t, 1)
+	time.Sleep(3 * time.Second) // to be ended again
+	if n := restarts(); n != 2 {
+		t.Errorf("%v restarts", n)
+	}
 }
 
 // TestDevicePrepared: the kernels of a statement that is prepared are compiled before its first execution, which is

@@ -6,6 +6,7 @@ import (
 
 	"pgaccel/colstore"
 	"pgaccel/compress"
+	"pgaccel/gpu"
 	"pgaccel/gpu/program"
 	"pgaccel/plan"
 	"pgaccel/sqlfn"
@@ -67,8 +68,12 @@ func stringsOf(d *colstore.Dict) program.Strings {
 // keepsStrings reports whether a device is to have the strings of a dictionary.
 func (x *execution) keepsStrings(d *colstore.Dict) bool {
 	limits, ok := x.opt.Device.Limits()
+	return ok && keepsStrings(d, limits)
+}
+
+func keepsStrings(d *colstore.Dict, limits gpu.Limits) bool {
 	b := d.Blocks()
-	return ok && b.Strings > 0 && d.Len()-b.Strings <= b.Strings/stringsSince && int64(len(b.Data)) <= limits.Memory/stringsMemory
+	return b.Strings > 0 && d.Len()-b.Strings <= b.Strings/stringsSince && int64(len(b.Data)) <= limits.Memory/stringsMemory
 }
 
 // onDevice returns the condition as a device has it; nil where it is too large.

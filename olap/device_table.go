@@ -52,15 +52,19 @@ func columnOnDevice(t *colstore.Table, col int) program.Column {
 	return program.Column{Wide: wide, Nullable: nullable}
 }
 
-// Prewarm brings a column of a table to the devices as queries read it there: its values, or the strings of its dictionary.
-// gpu.ErrNoRoom: there is no room, unless something else gives way.
+// Prewarm brings a column of a table to the devices as queries read it there: its values, or the strings of its dictionary, if
+// a device has these. gpu.ErrNoRoom: there is no room, unless something else gives way.
 func Prewarm(ctx context.Context, r gpu.Runner, t *colstore.Table, col int, dictionary bool) (gpu.Stats, error) {
 	q := &program.Query{Program: &program.Program{}, TableID: t.ID}
-	if dictionary {
-		q.Bits = []program.Bits{{Match: &program.Match{Strings: stringsOf(t.Dicts[col])}}}
-	} else {
+	if !dictionary {
 		q.Columns = []program.Column{columnOnDevice(t, col)}
-		q.Segments = segmentsOnDevice(t, []int{col}, false)
+		q.Segments = newSegmentsOnDevice(t, []int{col}, false)
+	} else {
+		limits, ok := r.Limits()
+		if d := t.Dicts[col]; !ok || d == nil || !keepsStrings(d, limits) {
+			return gpu.Stats{}, nil
+		}
+		q.Bits = []program.Bits{{Match: &program.Match{Strings: stringsOf(t.Dicts[col])}}}
 	}
 	_, stats, err := r.Run(ctx, q, gpu.RunOptions{Prewarm: true})
 	return stats, err
@@ -80,6 +84,14 @@ func segmentsOnDevice(t *colstore.Table, columns []int, relation bool) []program
 	if s, ok := deviceSegments.Get(key); ok && kept {
 		return s
 	}
+	out := newSegmentsOnDevice(t, columns, relation)
+	if kept {
+		deviceSegments.Add(key, out)
+	}
+	return out
+}
+
+func newSegmentsOnDevice(t *colstore.Table, columns []int, relation bool) []program.Segment {
 	out := make([]program.Segment, len(t.Segments))
 	cells := make([]program.SegmentColumn, len(t.Segments)*len(columns))
 	for i, seg := range t.Segments {
@@ -97,9 +109,6 @@ func segmentsOnDevice(t *colstore.Table, columns []int, relation bool) []program
 				s.Columns[k].Nulls = c.Nulls
 			}
 		}
-	}
-	if kept {
-		deviceSegments.Add(key, out)
 	}
 	return out
 }

@@ -207,7 +207,10 @@ func (s *deviceSide) lastName() string {
 }
 
 // resident returns the bytes of device memory that columns have.
-func (s *deviceSide) resident(ids []uint64) int64 { return s.manager.Resident(ids) }
+func (s *deviceSide) resident(ids []uint64) int64 {
+	bytes, _ := s.manager.Resident(ids)
+	return bytes
+}
 
 // describe is for people: "device cuda:0 (NVIDIA H200)", or "device: none (reason)".
 func (s *deviceSide) describe() string {

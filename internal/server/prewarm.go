@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,13 +28,19 @@ type prewarmer struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	attached int           // gpu.Manager.Attached when due was filled last
-	had      []warmColumn  // that devices had when it was looked last, or are due
-	due      []warmColumn  // to be brought
-	came     time.Time     // when that was
-	brought  int           // since then
-	bytes    int64         // of these
-	took     time.Duration // likewise
+	attached int          // gpu.Manager.Attached when due was filled last
+	had      []warmColumn // that devices had when it was looked last, or are due
+	written  []warmColumn // what the file has
+	unwell   bool         // it could not be written, which has been said
+	due      []warmColumn // to be brought
+	tried    time.Time    // when that was tried last
+	losses   int          // devices that were lost while something was brought
+
+	// Of what was brought since due was filled.
+	came    time.Time
+	columns int
+	bytes   int64
+	took    time.Duration
 }
 
 // warmColumn names what devices have of a column: its values, or the strings of its dictionary.
@@ -44,12 +52,14 @@ type warmColumn struct {
 
 const (
 	prewarmMagic = "pgaccel prewarm 1\n"
-	// prewarmEvery is how often it is looked which columns devices have, prewarmTick whether one has come, or a table
-	// that had been missing.
-	prewarmEvery = 5 * time.Second
+	// prewarmTick is how often it is looked whether a device has come, prewarmEvery which columns devices have, and whether tables
+	// are there that were missing.
 	prewarmTick  = 200 * time.Millisecond
+	prewarmEvery = 5 * time.Second
 	// prewarmWait is how long tables are waited for: they may be copied anew, or gone.
 	prewarmWait = time.Hour
+	// prewarmLosses is after how many devices that were lost meanwhile nothing is brought ahead any more.
+	prewarmLosses = 2
 )
 
 // startPrewarmer returns nil where there is nothing to do.
@@ -70,7 +80,6 @@ func startPrewarmer(ctx context.Context, d *database, device *deviceSide) *prewa
 	return p
 }
 
-// close notes what devices have now.
 func (p *prewarmer) close() {
 	if p != nil {
 		p.cancel()
@@ -85,7 +94,6 @@ func (p *prewarmer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			p.look()
 			return
 		case <-tick.C:
 		}
@@ -94,11 +102,14 @@ func (p *prewarmer) run(ctx context.Context) {
 			continue
 		}
 		if n != p.attached { // there is nothing on it
-			p.attached, p.due = n, slices.Clone(p.had)
-			p.came, p.brought, p.bytes, p.took = time.Now(), 0, 0, 0
+			p.attached, p.came, p.tried, p.columns, p.bytes, p.took = n, time.Now(), time.Time{}, 0, 0, 0
+			if p.due = nil; p.losses < prewarmLosses {
+				p.due = slices.Clone(p.had)
+			}
 		}
-		if len(p.due) > 0 {
+		if len(p.due) > 0 && time.Since(p.tried) >= prewarmEvery {
 			p.bring(ctx)
+			p.tried = time.Now()
 		}
 		if time.Since(looked) >= prewarmEvery {
 			p.look()
@@ -116,25 +127,26 @@ func (p *prewarmer) bring(ctx context.Context) {
 		}
 	}
 	began := time.Now()
-	before := p.brought
+	before := p.columns
 	var missing []warmColumn
-	for i, c := range p.due {
-		if ctx.Err() != nil {
-			missing = append(missing, p.due[i:]...)
-			break
-		}
+	for _, c := range p.due {
 		oid, ok := tables[c.Table]
-		if !ok {
+		if !ok || ctx.Err() != nil {
 			missing = append(missing, c)
 			continue
 		}
-		bytes, err := p.d.engine.Prewarm(ctx, oid, c.Column, c.Strings)
+		bytes, err := p.prewarm(ctx, oid, c)
 		if kind := device.KindOf(err); kind == device.FaultLost || kind == device.FaultUnavailable {
-			return // all of it is due for the next one
+			// What it ended at is not due for the next one, which may not bear it either.
+			p.losses++
+			p.had = slices.DeleteFunc(p.had, func(o warmColumn) bool { return o == c })
+			p.write()
+			p.d.log.Warn("a device was lost while a column was brought to it", "table", c.Table, "column", c.Column, "error", err)
+			return
 		}
 		switch {
 		case err == nil:
-			p.brought++
+			p.columns++
 			p.bytes += bytes
 		case errors.Is(err, engine.ErrNotCopied), ctx.Err() != nil:
 			missing = append(missing, c)
@@ -144,33 +156,66 @@ func (p *prewarmer) bring(ctx context.Context) {
 		}
 	}
 	p.due = missing
-	if p.took += time.Since(began); p.brought > before {
-		p.d.log.Info("columns that devices had are there again", "columns", p.brought, "bytes", p.bytes, "took", p.took.Round(time.Millisecond), "missing", len(missing))
+	if p.took += time.Since(began); p.columns > before {
+		p.d.log.Info("columns that devices had are there again", "columns", p.columns, "bytes", p.bytes, "took", p.took.Round(time.Millisecond), "missing", len(missing))
 	}
 	if time.Since(p.came) > prewarmWait {
 		p.due = nil
 	}
 }
 
-// look notes which columns devices have.
+// prewarm brings a column. Nothing that is optional may end the process.
+func (p *prewarmer) prewarm(ctx context.Context, oid uint32, c warmColumn) (bytes int64, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error: %v", r)
+		}
+	}()
+	return p.d.engine.Prewarm(ctx, oid, c.Column, c.Strings)
+}
+
+// look notes which columns devices have, most of their segments at least.
 func (p *prewarmer) look() {
-	if n, ok := p.device.manager.Attached(); !ok || n != p.attached {
-		return // what they had is still to be brought
-	}
 	now := slices.Clone(p.due)
+	noted := map[warmColumn]bool{}
+	for _, c := range now {
+		noted[c] = true
+	}
+	type counts struct{ segments, there int }
+	of := map[warmColumn]counts{}
+	var order []warmColumn
 	for _, size := range p.d.store.ColumnSizes() {
+		if size.AttNum == 0 || len(size.IDs) == 0 {
+			continue
+		}
 		c := warmColumn{Table: size.Table, Column: size.Column, Strings: size.Codec == "dictionary"}
-		if size.AttNum != 0 && !slices.Contains(now, c) && p.device.resident(size.IDs) > 0 {
+		_, there := p.device.manager.Resident(size.IDs)
+		n, again := of[c] // its segments have several codecs
+		if !again {
+			order = append(order, c)
+		}
+		of[c] = counts{n.segments + len(size.IDs), n.there + there}
+	}
+	for _, c := range order {
+		if n := of[c]; 2*n.there > n.segments && !noted[c] {
 			now = append(now, c)
 		}
 	}
-	if !slices.Equal(now, p.had) {
-		p.had = now
-		p.write()
+	if n, ok := p.device.manager.Attached(); !ok || n != p.attached {
+		return // nothing is there any more
 	}
+	p.had = now
+	p.write()
 }
 
 func (p *prewarmer) read() {
+	// What a process has left that was ended in the middle of a write.
+	stale, _ := filepath.Glob(filepath.Join(filepath.Dir(p.file), "new-*"))
+	for _, file := range stale {
+		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > time.Minute {
+			_ = os.Remove(file)
+		}
+	}
 	b, err := checkedfile.Read(p.file, prewarmMagic)
 	if err == nil {
 		err = json.Unmarshal(b, &p.had)
@@ -179,17 +224,22 @@ func (p *prewarmer) read() {
 		p.d.log.Warn("the list of columns that devices had cannot be read: queries bring them", "file", p.file, "error", err)
 		p.had = nil
 	}
+	p.written = slices.Clone(p.had)
 }
 
+// write brings the file up to had.
 func (p *prewarmer) write() {
-	if p.file == "" {
+	if p.file == "" || slices.Equal(p.had, p.written) {
 		return
 	}
 	b, err := json.Marshal(p.had)
 	if err == nil {
 		err = checkedfile.Write(p.file, prewarmMagic, b)
 	}
-	if err != nil {
+	if err == nil {
+		p.written, p.unwell = slices.Clone(p.had), false
+	} else if !p.unwell {
+		p.unwell = true
 		p.d.log.Warn("the list of columns that devices had cannot be written", "file", p.file, "error", err)
 	}
 }
