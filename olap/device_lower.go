@@ -3,8 +3,10 @@ package olap
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"pgaccel/gpu/program"
+	"pgaccel/internal/bulk"
 	"pgaccel/plan"
 )
 
@@ -134,8 +136,38 @@ func (l *lowering) stepped(n *node) int {
 // tableRuns is how many values a table has, at least, of which it is looked whether they are few runs. Tests make it small.
 var tableRuns = 1 << 16
 
-// runsMost is how many runs are few: a row is looked up among where they begin.
-const runsMost = 256
+// runsMost is how many runs are few: a row is looked up among where they begin. runsPiece is how many values a goroutine looks at.
+const runsMost, runsPiece = 256, 1 << 16
+
+// runStarts are the runs of equal values of a table, if they are few: its lowerings all ask.
+type runStarts struct {
+	once   sync.Once
+	starts []int // nil where they are not few
+}
+
+// of returns where the runs of values begin.
+func (r *runStarts) of(values []int64) []int {
+	r.once.Do(func() {
+		var mu sync.Mutex
+		var all []int
+		bulk.Pieces(len(values), runsPiece, func(from, to int) {
+			var starts []int
+			for i := from; i < to && len(starts) <= runsMost; i++ {
+				if i == 0 || values[i] != values[i-1] {
+					starts = append(starts, i)
+				}
+			}
+			mu.Lock()
+			all = append(all, starts...)
+			mu.Unlock()
+		})
+		if len(all) <= runsMost {
+			slices.Sort(all)
+			r.starts = all
+		}
+	})
+	return r.starts
+}
 
 // runLengths lowers a table whose values are few runs, as what a string begins with is of a dictionary in order: an array by the number of the
 // last one that has begun. Little of it is to be brought; ok is false for others.
@@ -144,16 +176,14 @@ func (l *lowering) runLengths(n *node) (at int, ok bool) {
 	if len(t.Values) < tableRuns || t.Nulls != nil || t.Faults != nil {
 		return 0, false
 	}
+	runs := n.tab.runs.of(t.Values)
+	if runs == nil {
+		return 0, false
+	}
 	of := program.TableData{OnNull: t.OnNull, OnNullNull: t.OnNullNull, OnNullFault: t.OnNullFault}
 	var starts []int64
-	for i, v := range t.Values {
-		if i > 0 && v == t.Values[i-1] {
-			continue
-		}
-		if len(starts) == runsMost {
-			return 0, false
-		}
-		starts, of.Values = append(starts, t.Lo+int64(i)), append(of.Values, v)
+	for _, i := range runs {
+		starts, of.Values = append(starts, t.Lo+int64(i)), append(of.Values, t.Values[i])
 	}
 	arg := l.node(n.args[0])
 	step := l.add(program.Node{Op: program.OpStep, Args: []int{arg}, Index: len(l.q.Sets), Nullable: n.args[0].nullable})

@@ -80,7 +80,8 @@ type vec struct {
 // values for which it fails.
 type table struct {
 	program.TableData
-	err error // the first error met
+	err  error // the first error met
+	runs runStarts
 }
 
 // value returns the value that a word of the node stands for.
