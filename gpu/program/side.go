@@ -40,7 +40,7 @@ func appendArray[T uint8 | uint16 | uint32 | uint64 | int32 | int64](b *blob, a 
 }
 
 // integersPiece is how many values a goroutine packs, at least.
-const integersPiece = 1 << 18
+const integersPiece = 1 << 16
 
 // integers appends values of 64 bits or of 32.
 func (b *blob) integers(values []int64, wide bool) {
@@ -174,7 +174,7 @@ func keysBytes(kind LookupKind, d *LookupData) int64 {
 }
 
 // presentPiece is of how many entries, times 64, a goroutine makes the bitmap, at least.
-const presentPiece = 1 << 13
+const presentPiece = 1 << 11
 
 // present appends a bitmap of the entries that are not all ones, in 64-bit words. word makes one of up to 64 entries.
 func present[T uint8 | uint16 | uint32](b *blob, entries []T, word func(entries []T) uint64) {
