@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"pgaccel/internal/processors"
 )
 
 // parallelMin is how many elements are worth a goroutine.
@@ -12,16 +14,7 @@ const parallelMin = 1 << 14
 
 // inRanges calls f for ranges that together are [0, n), on all cores where n is large.
 func inRanges(n int, f func(from, to int)) {
-	pieces := min(runtime.GOMAXPROCS(0), n/parallelMin)
-	if pieces < 2 {
-		f(0, n)
-		return
-	}
-	var wg sync.WaitGroup
-	for i := range pieces {
-		wg.Go(func() { f(n*i/pieces, n*(i+1)/pieces) })
-	}
-	wg.Wait()
+	processors.ParallelFor(n, parallelMin, f)
 }
 
 // sortParallel sorts as slices.SortFunc does, in place, on all cores where s is long: a

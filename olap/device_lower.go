@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"pgaccel/gpu/program"
-	"pgaccel/internal/bulk"
 	"pgaccel/plan"
 )
 
@@ -136,8 +135,8 @@ func (l *lowering) stepped(n *node) int {
 // tableRuns is how many values a table has, at least, of which it is looked whether they are few runs. Tests make it small.
 var tableRuns = 1 << 16
 
-// runsMost is how many runs are few: a row is looked up among where they begin. runsPiece is how many values a goroutine looks at.
-const runsMost, runsPiece = 256, 1 << 16
+// runsMost is how many runs are few: a row is looked up among where they begin.
+const runsMost = 256
 
 // runStarts are the runs of equal values of a table, if they are few: its lowerings all ask.
 type runStarts struct {
@@ -146,11 +145,11 @@ type runStarts struct {
 }
 
 // of returns where the runs of values begin.
-func (r *runStarts) of(values []int64) []int {
+func (r *runStarts) of(values []int64, x *execution) []int {
 	r.once.Do(func() {
 		var mu sync.Mutex
 		var all []int
-		bulk.Pieces(len(values), runsPiece, func(from, to int) {
+		x.chunksSideBySide(len(values), func(_, from, to int) {
 			var starts []int
 			for i := from; i < to && len(starts) <= runsMost; i++ {
 				if i == 0 || values[i] != values[i-1] {
@@ -176,7 +175,7 @@ func (l *lowering) runLengths(n *node) (at int, ok bool) {
 	if len(t.Values) < tableRuns || t.Nulls != nil || t.Faults != nil {
 		return 0, false
 	}
-	runs := n.tab.runs.of(t.Values)
+	runs := n.tab.runs.of(t.Values, l.p.x)
 	if runs == nil {
 		return 0, false
 	}

@@ -9,7 +9,8 @@ import (
 // TestRuns compares where runs begin, as several goroutines find them, with the same a value at a time.
 func TestRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
-	for _, n := range []int{1, 63, 64, 127, 128, 129, 511, 512, 513, 2*runsPiece - 1, 2 * runsPiece, 5*runsPiece + 3} {
+	x := &execution{opt: Options{Workers: 3}}
+	for _, n := range []int{1, 63, 64, 127, 128, 129, 511, 512, 513, 2*buildChunk - 1, 2 * buildChunk, 5*buildChunk + 3} {
 		for _, most := range []int{1, 2, runsMost - 1, runsMost, runsMost + 1, 2 * runsMost, n} {
 			values := make([]int64, n)
 			begins := r.Perm(n)[:min(most, n)]
@@ -35,7 +36,7 @@ func TestRuns(t *testing.T) {
 			}
 			var found runStarts
 			for range 2 {
-				if got := found.of(values); !slices.Equal(got, want) || (got == nil) != (want == nil) {
+				if got := found.of(values, x); !slices.Equal(got, want) || (got == nil) != (want == nil) {
 					t.Fatalf("%d values: runs at %d, want %d", n, got, want)
 				}
 			}

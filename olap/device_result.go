@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"pgaccel/gpu/program"
-	"pgaccel/internal/bulk"
 )
 
 // take makes the result of what a device computed: a list of groups, or where these are not
@@ -104,8 +103,8 @@ func (s *groups) fill(r *program.Result, accs []deviceAcc, order []uint64) {
 	place := func(to *[]int64, from []int64) {
 		switch {
 		case s.by.how == groupDense:
-			bulk.Pieces(len(from), max(parallelMerge, 1), func(a, b int) { // no two groups have one place
-				for i := a; i < b; i++ {
+			s.g.p.x.chunksSideBySide(len(from), func(_, first, end int) { // no two groups have one place
+				for i := first; i < end; i++ {
 					(*to)[r.Numbers[i]] = from[i]
 				}
 			})

@@ -15,6 +15,7 @@ import (
 
 	"pgaccel/gpu/device"
 	"pgaccel/internal/bulk"
+	"pgaccel/internal/processors"
 )
 
 // Generated is a Program's kernel.
@@ -474,14 +475,14 @@ func (g *Generated) parseTable(r *Result, l *layout, data []byte) {
 	}
 }
 
-// groupsPiece is how many groups a goroutine takes from a result, at least.
-const groupsPiece = 1 << 14
+// groupsGrain is how many groups a goroutine takes from a result, at least.
+const groupsGrain = 1 << 14
 
 // parseGroups makes a result of what Collect has gathered.
 func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 	var columns [][]uint64 // in the order of a group's words
 	unsigned := func() []uint64 {
-		columns = append(columns, unset(count))
+		columns = append(columns, bulk.Unset[uint64](count))
 		return columns[len(columns)-1]
 	}
 	signed := func() []int64 { return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(unsigned()))), count) }
@@ -494,7 +495,7 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 			r.Accs[i].Hi = signed()
 		}
 	}
-	bulk.Pieces(count, groupsPiece, func(from, to int) {
+	processors.ParallelFor(count, groupsGrain, func(from, to int) {
 		// Groups may lie across the two reads: words do not.
 		at := 8 * from * len(columns)
 		for k := from; k < to; k++ {
@@ -508,12 +509,4 @@ func (g *Generated) parseGroups(r *Result, count int, first, rest []byte) {
 			}
 		}
 	})
-}
-
-// unset returns n words that are anything, for several goroutines to fill.
-func unset(n int) []uint64 {
-	if n < 1<<13 {
-		return make([]uint64, n)
-	}
-	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(bulk.Unset(8*n)))), n)
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"pgaccel/internal/bulk"
+	"pgaccel/internal/processors"
 )
 
 // blob appends arrays to b, each padded to 16 bytes, as b is. Its memory is package bulk's.
@@ -35,12 +36,12 @@ func appendArray[T uint8 | uint16 | uint32 | uint64 | int32 | int64](b *blob, a 
 	b.grow(int64(len(bytes)))
 	at := len(b.b)
 	b.b = b.b[:at+len(bytes)]
-	bulk.Pieces(len(bytes), 8*integersPiece, func(from, to int) { copy(b.b[at+from:], bytes[from:to]) })
+	processors.ParallelFor(len(bytes), 8*integersGrain, func(from, to int) { copy(b.b[at+from:], bytes[from:to]) })
 	b.pad()
 }
 
-// integersPiece is how many values a goroutine packs, at least.
-const integersPiece = 1 << 16
+// integersGrain is how many values a goroutine packs, at least.
+const integersGrain = 1 << 16
 
 // integers appends values of 64 bits or of 32.
 func (b *blob) integers(values []int64, wide bool) {
@@ -55,7 +56,7 @@ func (b *blob) integers(values []int64, wide bool) {
 	at := len(b.b)
 	b.b = b.b[:at+4*len(values)]
 	out := unsafe.Slice((*int32)(unsafe.Pointer(&b.b[at])), len(values))
-	bulk.Pieces(len(values), integersPiece, func(from, to int) {
+	processors.ParallelFor(len(values), integersGrain, func(from, to int) {
 		out := out[from:to]
 		for i, v := range values[from:to] {
 			out[i] = int32(v)
@@ -173,8 +174,8 @@ func keysBytes(kind LookupKind, d *LookupData) int64 {
 	return bitmapBytes(d.Size) + padded(max(d.Size, 0)*kind.EntryBytes())
 }
 
-// presentPiece is of how many entries, times 64, a goroutine makes the bitmap, at least.
-const presentPiece = 1 << 11
+// presentGrain is of how many entries, times 64, a goroutine makes the bitmap, at least.
+const presentGrain = 1 << 11
 
 // present appends a bitmap of the entries that are not all ones, in 64-bit words. word makes one of up to 64 entries.
 func present[T uint8 | uint16 | uint32](b *blob, entries []T, word func(entries []T) uint64) {
@@ -182,7 +183,7 @@ func present[T uint8 | uint16 | uint32](b *blob, entries []T, word func(entries 
 	b.grow(8 * int64(words))
 	at := len(b.b)
 	b.b = b.b[:at+8*words]
-	bulk.Pieces(words, presentPiece, func(from, to int) {
+	processors.ParallelFor(words, presentGrain, func(from, to int) {
 		for w := from; w < to; w++ {
 			binary.LittleEndian.PutUint64(b.b[at+8*w:], word(entries[64*w:min(64*w+64, len(entries))]))
 		}

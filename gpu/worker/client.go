@@ -22,7 +22,7 @@ type Client struct {
 	devices []device.Info
 	limit   time.Duration // for one request; 0 is none
 
-	transfer transfer
+	transfer transferBuffer
 
 	next atomic.Uint64
 	done chan struct{} // closed when the connection is lost or closed

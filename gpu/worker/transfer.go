@@ -8,38 +8,38 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pgaccel/gpu/device"
-	"pgaccel/internal/bulk"
+	"pgaccel/internal/processors"
 )
 
-// transfer is memory of a client's that the worker maps, too, and pins: a batch's large data lies there while the batch
+// transferBuffer is memory of a client's that the worker maps, too, and pins: a batch's large data lies there while the batch
 // runs, and the device takes it from there. By the socket the system copies it twice, and the worker once more to pinned
 // memory. The zero value has none; it comes with the first batch that needs some, and goes with the connection.
-type transfer struct {
+type transferBuffer struct {
 	opened sync.Once
 	file   device.File // since then
 
 	mu     sync.Mutex
 	f      *os.File
-	mem    []byte  // transferMost of address space, of which the file has size
-	size   int64   // a multiple of device.ShareChunk
-	free   []place // of the file, in order; none touches the next
-	users  int     // batches that have places
-	closed bool    // there is none any more, once nobody uses it; or it cannot be had
+	mem    []byte   // transferMost of address space, of which the file has size
+	size   int64    // a multiple of device.ShareChunk
+	free   []extent // of the file, in order; none touches the next
+	users  int      // extents that batches have
+	closed bool     // there is none any more, once nobody uses it; or it cannot be had
 }
 
-// place is bytes of the file.
-type place struct{ offset, bytes int64 }
+// extent is bytes of the file.
+type extent struct{ offset, bytes int64 }
 
 // transferLeast is the size of data that is not sent through the socket, transferMost what all batches may have at once.
 const (
 	transferLeast = 1 << 20
 	transferMost  = 4 * device.ShareChunk
 	transferAlign = 256
-	transferPiece = 4 << 20 // that a goroutine copies, at least
+	transferGrain = 4 << 20 // bytes that a goroutine copies, at least
 )
 
 // open makes the file, and has it shared.
-func (t *transfer) open(share func(*os.File) (device.File, error)) error {
+func (t *transferBuffer) open(share func(*os.File) (device.File, error)) error {
 	fd, err := unix.MemfdCreate("pgaccel-transfer", unix.MFD_CLOEXEC)
 	if err != nil {
 		return err
@@ -64,15 +64,15 @@ func (t *transfer) open(share func(*os.File) (device.File, error)) error {
 	return nil
 }
 
-// take returns a place for n bytes; ok is false where there is none.
-func (t *transfer) take(n int64) (p place, ok bool) {
+// alloc returns an extent for n bytes; ok is false where there is none.
+func (t *transferBuffer) alloc(n int64) (p extent, ok bool) {
 	n = (n + transferAlign - 1) &^ (transferAlign - 1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || n > transferMost {
-		return place{}, false
+		return extent{}, false
 	}
-	i := slices.IndexFunc(t.free, func(f place) bool { return f.bytes >= n })
+	i := slices.IndexFunc(t.free, func(f extent) bool { return f.bytes >= n })
 	if i < 0 {
 		more := n // beyond what is free at the file's end
 		if last := len(t.free) - 1; last >= 0 && t.free[last].offset+t.free[last].bytes == t.size {
@@ -80,35 +80,35 @@ func (t *transfer) take(n int64) (p place, ok bool) {
 		}
 		more = (more + device.ShareChunk - 1) &^ (device.ShareChunk - 1)
 		if t.size+more > transferMost || unix.Ftruncate(int(t.f.Fd()), t.size+more) != nil {
-			return place{}, false
+			return extent{}, false
 		}
-		t.put(place{t.size, more})
+		t.addFree(extent{t.size, more})
 		t.size += more
 		i = len(t.free) - 1
 	}
-	p = place{t.free[i].offset, n}
+	p = extent{t.free[i].offset, n}
 	if t.free[i].bytes == n {
 		t.free = slices.Delete(t.free, i, i+1)
 	} else {
-		t.free[i] = place{p.offset + n, t.free[i].bytes - n}
+		t.free[i] = extent{p.offset + n, t.free[i].bytes - n}
 	}
 	t.users++
 	return p, true
 }
 
-// give takes a place back.
-func (t *transfer) give(p place) {
+// release takes an extent back.
+func (t *transferBuffer) release(p extent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.put(p)
+	t.addFree(p)
 	if t.users--; t.closed && t.users == 0 {
 		t.drop()
 	}
 }
 
-// put adds a place to those that are free.
-func (t *transfer) put(p place) {
-	i, _ := slices.BinarySearchFunc(t.free, p.offset, func(f place, offset int64) int { return int(f.offset - offset) })
+// addFree adds an extent to those that are free.
+func (t *transferBuffer) addFree(p extent) {
+	i, _ := slices.BinarySearchFunc(t.free, p.offset, func(f extent, offset int64) int { return int(f.offset - offset) })
 	if i < len(t.free) && p.offset+p.bytes == t.free[i].offset {
 		p.bytes += t.free[i].bytes
 		t.free = slices.Delete(t.free, i, i+1)
@@ -121,7 +121,7 @@ func (t *transfer) put(p place) {
 }
 
 // close gives the memory back once no batch uses it.
-func (t *transfer) close() {
+func (t *transferBuffer) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -132,7 +132,7 @@ func (t *transfer) close() {
 	}
 }
 
-func (t *transfer) drop() {
+func (t *transferBuffer) drop() {
 	if t.mem != nil {
 		_ = unix.Munmap(t.mem)
 		t.mem = nil
@@ -144,8 +144,8 @@ func (t *transfer) drop() {
 }
 
 // batch returns b with the large data of its writes in the memory, as far as there is room, until done.
-func (t *transfer) batch(b *device.Batch, share func(*os.File) (device.File, error)) (out *device.Batch, done func()) {
-	var places []place
+func (t *transferBuffer) batch(b *device.Batch, share func(*os.File) (device.File, error)) (out *device.Batch, done func()) {
+	var extents []extent
 	commands := b.Commands
 	for i := range b.Commands {
 		c := &b.Commands[i]
@@ -157,26 +157,26 @@ func (t *transfer) batch(b *device.Batch, share func(*os.File) (device.File, err
 				t.close() // it goes through the socket
 			}
 		})
-		p, ok := t.take(int64(len(c.Data)))
+		p, ok := t.alloc(int64(len(c.Data)))
 		if !ok {
 			continue
 		}
-		if places == nil {
+		if extents == nil {
 			commands = slices.Clone(commands)
 		}
-		places = append(places, p)
-		bulk.Pieces(len(c.Data), transferPiece, func(from, to int) { copy(t.mem[p.offset+int64(from):], c.Data[from:to]) })
+		extents = append(extents, p)
+		processors.ParallelFor(len(c.Data), transferGrain, func(from, to int) { copy(t.mem[p.offset+int64(from):], c.Data[from:to]) })
 		commands[i] = device.Command{Op: device.OpCopyShared, File: t.file, Side: c.Side,
 			Pieces: []device.Piece{{Offset: p.offset, Bytes: int64(len(c.Data)), Dst: c.Dst}}}
 	}
-	if places == nil {
+	if extents == nil {
 		return b, func() {}
 	}
 	other := *b
 	other.Commands = commands
 	return &other, func() {
-		for _, p := range places {
-			t.give(p)
+		for _, p := range extents {
+			t.release(p)
 		}
 	}
 }

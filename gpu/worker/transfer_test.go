@@ -14,7 +14,7 @@ import (
 // TestTransferPlaces takes and gives back places at random: they lie in the file, none over another, and when all have been
 // given back the memory is one again.
 func TestTransferPlaces(t *testing.T) {
-	var m transfer
+	var m transferBuffer
 	defer m.close()
 	shared := 0
 	share := func(*os.File) (device.File, error) { shared++; return 3, nil }
@@ -22,18 +22,18 @@ func TestTransferPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(4, 4))
-	var held []place
+	var held []extent
 	refused := 0
 	for range 20_000 {
 		if len(held) > 0 && r.IntN(2) == 0 {
 			i := r.IntN(len(held))
-			m.give(held[i])
+			m.release(held[i])
 			held[i] = held[len(held)-1]
 			held = held[:len(held)-1]
 			continue
 		}
 		n := 1 + r.Int64N(8<<20)
-		p, ok := m.take(n)
+		p, ok := m.alloc(n)
 		if !ok {
 			refused++
 			continue
@@ -52,21 +52,21 @@ func TestTransferPlaces(t *testing.T) {
 		t.Error("there was always room")
 	}
 	for _, p := range held {
-		m.give(p)
+		m.release(p)
 	}
-	if len(m.free) != 1 || m.free[0] != (place{0, m.size}) || m.users != 0 {
+	if len(m.free) != 1 || m.free[0] != (extent{0, m.size}) || m.users != 0 {
 		t.Errorf("at the end %+v of %d are free", m.free, m.size)
 	}
-	if _, ok := m.take(transferMost + 1); ok {
+	if _, ok := m.alloc(transferMost + 1); ok {
 		t.Error("there was room for too much")
 	}
-	if p, ok := m.take(transferMost); !ok || p != (place{0, transferMost}) {
+	if p, ok := m.alloc(transferMost); !ok || p != (extent{0, transferMost}) {
 		t.Errorf("%+v, %v", p, ok)
 	}
 	m.close() // who has a place still may write there
 	m.mem[transferMost-1] = 1
-	m.give(place{0, transferMost})
-	if _, ok := m.take(1); ok || m.mem != nil {
+	m.release(extent{0, transferMost})
+	if _, ok := m.alloc(1); ok || m.mem != nil {
 		t.Error("it is not closed")
 	}
 }
@@ -80,7 +80,7 @@ func TestTransfers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.transfer.opened.Do(func() {})
-	most, ok := c.transfer.take(transferMost - 8<<20)
+	most, ok := c.transfer.alloc(transferMost - 8<<20)
 	if !ok {
 		t.Fatal("no room")
 	}
@@ -123,7 +123,7 @@ func TestTransfers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c.transfer.give(most)
+	c.transfer.release(most)
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if len(ex.files) != 1 {

@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"math/bits"
-	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -27,28 +26,36 @@ func Bytes(n int) []byte {
 	case c < first:
 		return make([]byte, n)
 	case c > last:
-		return Unset(n)
+		return Unset[byte](n)
 	}
 	if b, _ := pools[c].Get().(*[]byte); b != nil {
 		return (*b)[:n]
 	}
-	return Unset(1 << c)[:n]
+	return Unset[byte](1 << c)[:n]
 }
 
-// Unset returns n bytes of new memory with any content: an array that several goroutines fill is not first cleared by one
-// of them, whose time is all of theirs. 64 KiB or more begin at a page.
-func Unset(n int) []byte {
+// unsetBytes is the size from which on memory is not cleared before it is written.
+const unsetBytes = 1 << first
+
+// Unset returns n values of a type without pointers that are anything: an array that several goroutines fill is not first
+// cleared by one of them, whose time is all of theirs. One of unsetBytes or more begins at a page.
+func Unset[T any](n int) []T {
+	var one T
+	bytes := n * int(unsafe.Sizeof(one))
+	if bytes < unsetBytes {
+		return make([]T, n)
+	}
 	// make clears, and so does append. Of what the runtime allocates without, a builder's buffer can be had.
 	var b strings.Builder
-	b.Grow(n)
+	b.Grow(bytes)
 	b.WriteByte(0)
-	s := unsafe.Slice(unsafe.StringData(b.String()), n)
+	memory := unsafe.Slice(unsafe.StringData(b.String()), bytes)
 	if invariant.Enabled {
-		for i := range s {
-			s[i] = 0xA5
+		for i := range memory {
+			memory[i] = 0xA5
 		}
 	}
-	return s
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)
 }
 
 // Done takes back what Bytes or Grow returned, or other memory. Nobody uses it any more.
@@ -68,19 +75,4 @@ func Grow(b []byte, n int) []byte {
 	copy(grown, b)
 	Done(b)
 	return grown
-}
-
-// Pieces calls do with parts that together are 0..n-1, by several goroutines where each has least or more.
-func Pieces(n, least int, do func(from, to int)) {
-	const most = 8 // which the memory is busy with
-	pieces := min(most, runtime.GOMAXPROCS(0), n/least)
-	if pieces < 2 {
-		do(0, n)
-		return
-	}
-	var wg sync.WaitGroup
-	for i := range pieces {
-		wg.Go(func() { do(n*i/pieces, n*(i+1)/pieces) })
-	}
-	wg.Wait()
 }

@@ -2,8 +2,6 @@ package bulk
 
 import (
 	"bytes"
-	"slices"
-	"sync/atomic"
 	"testing"
 )
 
@@ -41,28 +39,6 @@ func TestDone(t *testing.T) {
 				t.Fatalf("%d bytes of %d for %d", len(b), cap(b), n)
 			}
 			Done(b)
-		}
-	}
-}
-
-// TestPieces: each number comes to one piece, in order.
-func TestPieces(t *testing.T) {
-	for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 5000} {
-		for _, least := range []int{1, 64, 600} {
-			times := make([]int32, n)
-			var calls atomic.Int32
-			Pieces(n, least, func(from, to int) {
-				calls.Add(1)
-				for i := from; i < to; i++ {
-					times[i]++
-				}
-			})
-			if slices.ContainsFunc(times, func(n int32) bool { return n != 1 }) {
-				t.Errorf("%d in pieces of %d: %d", n, least, times)
-			}
-			if c := calls.Load(); c < 1 || c > 1 && int(c) > n/least {
-				t.Errorf("%d in pieces of %d: %d pieces", n, least, c)
-			}
 		}
 	}
 }

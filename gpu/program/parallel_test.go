@@ -18,7 +18,7 @@ func TestAppend(t *testing.T) {
 		return b
 	}
 	before := []byte("sixteen bytes be")
-	for _, n := range []int{1, 15, 63, 64, 65, 127, 128, 129, 511, 512, 513, 2*integersPiece - 1, 2 * integersPiece, 2*64*presentPiece + 7} {
+	for _, n := range []int{1, 15, 63, 64, 65, 127, 128, 129, 511, 512, 513, 2*integersGrain - 1, 2 * integersGrain, 2*64*presentGrain + 7} {
 		values, nulls := make([]int64, n), make([]uint8, n)
 		e8, e16, e32 := make([]uint8, n), make([]uint16, n), make([]uint32, n)
 		for i := range n {
@@ -76,7 +76,7 @@ func TestParseGroups(t *testing.T) {
 		if prefix > 0 {
 			words++
 		}
-		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2*groupsPiece - 1, 3*groupsPiece + 3} {
+		for _, n := range []int{0, 1, 63, 64, 127, 128, 129, 511, 512, 513, 2*groupsGrain - 1, 3*groupsGrain + 3} {
 			data := make([]byte, 8*words*n)
 			for i := 0; i < len(data); i += 8 {
 				binary.LittleEndian.PutUint64(data[i:], r.Uint64())
