@@ -32,11 +32,9 @@ var errAgain = errors.New("another query did not bring its columns")
 func (j *job) execute(stream int) (*program.Result, error) {
 	if len(j.chunks) > 1 || len(j.waits) > 0 && j.own != nil {
 		// Others may wait for what this brings; to wait for theirs first could be a circle.
-		b := batch{j: j, stream: stream, commands: j.copies(nil, j.direct)}
-		if err := b.bring(j.chunks); err != nil {
+		if err := j.bringOwn(stream); err != nil {
 			return nil, err
 		}
-		j.settle(&j.own, nil)
 		j.direct, j.chunks = nil, nil
 	}
 	if err := j.arrived(); err != nil {
@@ -99,6 +97,16 @@ func (j *job) execute(stream int) (*program.Result, error) {
 	r, err := j.result(stream, query)
 	bulk.Done(b.memory)
 	return r, err
+}
+
+// bringOwn brings what the job does, for others too.
+func (j *job) bringOwn(stream int) error {
+	b := batch{j: j, stream: stream, commands: j.copies(nil, j.direct)}
+	err := b.bring(j.chunks)
+	if err == nil {
+		j.settle(&j.own, nil)
+	}
+	return err
 }
 
 // arrived waits for what other queries bring.

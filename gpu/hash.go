@@ -12,8 +12,8 @@ type hashTable struct {
 	keys, entries, to device.Pointer
 }
 
-// makeHash sees to the table of a lookup.
-func (j *job) makeHash(d *program.LookupData, to *device.Pointer) error {
+// buildHash sees to the table of a lookup.
+func (j *job) buildHash(d *program.LookupData, to *device.Pointer) error {
 	h := &hashTable{d: d}
 	var err error
 	if h.to, err = j.alloc(program.HashBytes(d)); err != nil {
@@ -39,7 +39,7 @@ func (j *job) appendHashRegions(r []program.Region) []program.Region {
 // appendHashes appends the launches that make the tables.
 func (j *job) appendHashes(c []device.Command, sms int) []device.Command {
 	for _, h := range j.hashes {
-		c = append(c, program.MakeHash(j.lanes, h.d, h.keys, h.entries, h.to, sms))
+		c = append(c, program.BuildHash(j.lanes, h.d, h.keys, h.entries, h.to, sms))
 	}
 	return c
 }

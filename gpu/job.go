@@ -103,6 +103,9 @@ var errKernels = errors.New("lookups must be built")
 
 // run computes the segments in list.
 func (j *job) run(q *program.Query, list []uint32, opt RunOptions) (*program.Result, error) {
+	if opt.Prewarm {
+		return nil, j.prewarm(q, list, opt)
+	}
 	if rows := rowsOf(q, list); rows > math.MaxUint32 {
 		return nil, &refused{device.Fault{Kind: device.FaultLaunch, Text: fmt.Sprintf("%d rows are more than one device counts", rows)}}
 	}

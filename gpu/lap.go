@@ -59,10 +59,9 @@ func (v *lap) acquire() error {
 	d, u := v.d, v.u
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.gone != nil {
-		return d.gone
+	if err := d.begin(); err != nil {
+		return err
 	}
-	d.tick()
 	for _, r := range v.riders {
 		d.note(r.q, r.j.kernels[0].formats)
 	}

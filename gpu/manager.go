@@ -62,11 +62,11 @@ type Manager struct {
 	reason  string
 	closed  bool
 
-	mu       sync.Mutex // of set, reason, closed, counters, attaches
-	now      atomic.Pointer[set]
-	counters []*counters // by position in set.devs
-	attaches int         // that went well
-	leaving  sync.WaitGroup
+	mu         sync.Mutex // of set, reason, closed, counters, generation
+	now        atomic.Pointer[set]
+	counters   []*counters // by position in set.devs
+	generation int
+	leaving    sync.WaitGroup
 
 	listed  []*device.Source // of Options.Kernels, as the process before left it
 	written map[string]bool  // the names of those that are there now; of keepKernels
@@ -201,7 +201,7 @@ func (m *Manager) Attach(ex device.Executor) error {
 		m.counters = append(m.counters, &counters{faults: map[device.FaultKind]uint64{}})
 	}
 	m.set, m.reason = s, ""
-	m.attaches++
+	m.generation++
 	m.now.Store(s)
 	known := m.kernels()
 	for _, d := range s.devs {
@@ -291,11 +291,11 @@ func (m *Manager) Close() error {
 	return nil
 }
 
-// Attached returns how often devices have come, with nothing in their memory. ok is false while there is none.
-func (m *Manager) Attached() (n int, ok bool) {
+// Generation is how often devices have come, with nothing in their memory. ok is false while there is none.
+func (m *Manager) Generation() (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.attaches, m.set != nil
+	return m.generation, m.set != nil
 }
 
 func (m *Manager) current() *set { return m.now.Load() }
@@ -330,8 +330,7 @@ func (m *Manager) Run(ctx context.Context, q *program.Query, opt RunOptions) (*p
 		return nil, Stats{}, m.prepare(s, q, opt.Ahead)
 	}
 	if opt.Prewarm {
-		stats, err := m.prewarm(ctx, s, q, opt)
-		return nil, stats, err
+		return m.compute(ctx, s, q, opt)
 	}
 	if !m.opt.Share || !sharable(q) {
 		return m.fit(ctx, s, q, opt)
@@ -361,7 +360,7 @@ func (m *Manager) prepare(s *set, q *program.Query, ahead bool) (err error) {
 	return err
 }
 
-// compute has the devices compute q, each its part.
+// compute has the devices compute q, or bring what it reads, each its part.
 func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt RunOptions) (*program.Result, Stats, error) {
 	opt.began = time.Now()
 	formats := m.formats.of(q)
@@ -395,7 +394,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 	answers := make([]answer, len(s.devs))
 	var wg sync.WaitGroup
 	for i, d := range s.devs {
-		if len(lists[i]) == 0 && (i > 0 || len(list) > 0) {
+		if len(lists[i]) == 0 && (i > 0 || len(list) > 0) && !opt.Prewarm { // strings are in no segment
 			continue
 		}
 		wg.Go(func() {
@@ -429,7 +428,7 @@ func (m *Manager) compute(ctx context.Context, s *set, q *program.Query, opt Run
 			stats.Device += a.stats.Device
 		}
 	}
-	if failed != nil {
+	if failed != nil || opt.Prewarm {
 		return nil, stats, failed
 	}
 	return program.Wanted(whole, program.Count(whole, merge(q.Program, parts))), stats, nil
@@ -472,6 +471,7 @@ func (d *dev) run(ctx context.Context, s *set, q *program.Query, list []uint32, 
 	var refusal *refused
 	var fault *device.Fault
 	switch {
+	case opt.Prewarm && err == nil:
 	case err == nil:
 		c.queries++
 	case errors.Is(err, ErrBusy):

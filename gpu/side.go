@@ -13,10 +13,9 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	d := j.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.gone != nil {
-		return d.gone
+	if err := d.begin(); err != nil {
+		return err
 	}
-	d.tick()
 	for j.exclusive && d.cache.evict() {
 		// What is kept lies scattered about: the memory is to be one.
 	}
@@ -38,8 +37,11 @@ func (j *job) acquire(q *program.Query, list []uint32) error {
 	return j.columns() // last: they take what room there is
 }
 
-// tick begins a query, or a lap of several.
-func (d *dev) tick() {
+// begin begins a query, or a lap of several. The error says that the device is gone.
+func (d *dev) begin() error {
+	if d.gone != nil {
+		return d.gone
+	}
 	d.cache.tick++
 	if a := d.cache.arena; a.limit < d.budget {
 		// Memory was short: others use the device, too. They may stop soon, or never.
@@ -53,6 +55,7 @@ func (d *dev) tick() {
 			a.limit, d.short, d.lifted = d.budget, time.Time{}, now
 		}
 	}
+	return nil
 }
 
 // query sees to all that a query needs but its columns, which are to come after.
@@ -191,7 +194,7 @@ func (j *job) lookup(l *program.Lookup, d *program.LookupData, to, outs *device.
 	if d.Build == nil && (key.id == 0 || d.Keys != nil) { // tables that are made here are not kept
 		if d.Keys == nil {
 			j.add(func(b []byte) []byte { return program.AppendLookup(b, l, d) }, to)
-		} else if err := j.makeHash(d, to); err != nil {
+		} else if err := j.buildHash(d, to); err != nil {
 			return err
 		}
 		j.add(func(b []byte) []byte { return program.AppendOuts(b, l, d) }, outs)

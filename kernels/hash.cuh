@@ -26,7 +26,7 @@ PGACCEL_INLINE uint32_t hash_find(const int64_t *keys, const uint32_t *entries, 
 	}
 }
 
-// program.MakeHash has these, too.
+// program.BuildHash has these, too.
 struct HashParams {
 	const int64_t *keys; // no two of them are equal
 	const uint32_t *entries; // of the keys; null: their numbers

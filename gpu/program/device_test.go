@@ -161,7 +161,7 @@ func (d *onDevice) hash(data *LookupData) device.Pointer {
 		entries = d.upload(AppendList(nil, data.Entries))
 	}
 	d.run(Clear(nil, m, []Region{HashRegion(data, to)}, d.info.SMs)...)
-	d.run(MakeHash(m, data, keys, entries, to, d.info.SMs))
+	d.run(BuildHash(m, data, keys, entries, to, d.info.SMs))
 	return to
 }
 

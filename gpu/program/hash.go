@@ -45,8 +45,8 @@ func (d *LookupData) slots() int64 {
 	return int64(len(d.HashKeys))
 }
 
-// makeHash makes the table of Keys.
-func (d *LookupData) makeHash() {
+// buildHash builds the table of Keys.
+func (d *LookupData) buildHash() {
 	d.Hash(len(d.Keys))
 	for i, k := range d.Keys {
 		e := uint32(i)
@@ -70,9 +70,9 @@ func HashRegion(d *LookupData, at device.Pointer) Region {
 // hashThreads is HASH_THREADS of kernels/hash.cuh.
 const hashThreads = 256
 
-// MakeHash returns the command that makes a table of keys (AppendSet) and their entries (AppendList; 0 for their numbers), which are in
+// BuildHash returns the command that builds a table of keys (AppendSet) and their entries (AppendList; 0 for their numbers), which are in
 // device memory. m is the module of TranscodeSource.
-func MakeHash(m device.Module, d *LookupData, keys, entries, to device.Pointer, sms int) device.Command {
+func BuildHash(m device.Module, d *LookupData, keys, entries, to device.Pointer, sms int) device.Command {
 	slots := d.slots()
 	p := new(device.Params).Ptr(keys).Ptr(entries).U64(uint64(len(d.Keys))).Ptr(to).Ptr(to + device.Pointer(padded(8*slots))).U64(uint64(slots - 1))
 	return device.Command{Op: device.OpLaunch, Module: m, Function: "hash",

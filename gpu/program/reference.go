@@ -28,7 +28,7 @@ func Reference(q *Query) (*Result, error) {
 			d.Bits, d.E8, d.E16, d.E32 = built.Lookup.Bits, built.Lookup.E8, built.Lookup.E16, built.Lookup.E32
 		}
 		if d.Keys != nil {
-			d.makeHash()
+			d.buildHash()
 		}
 		r.lookups = append(r.lookups, d)
 	}

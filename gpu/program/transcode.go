@@ -27,7 +27,7 @@ func AppendTranscodeJob(b []byte, src, dst device.Pointer, rows int, f LaneForma
 	return binary.LittleEndian.AppendUint32(b, f.Width)
 }
 
-// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow, StringsAt and MakeHash launch.
+// TranscodeSource is the module with the kernels that Transcode, Clear, Narrow, StringsAt and BuildHash launch.
 func TranscodeSource() device.Source {
 	return device.Source{
 		Name: "transcode",

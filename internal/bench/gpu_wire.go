@@ -198,8 +198,8 @@ func (s *wireRun) measure(ctx context.Context, traced bool) (m wireMeasured, err
 	return m, nil
 }
 
-// wireAsked is what clients have asked: the executions that count, with their time and the processors', and how many there were in all.
-type wireAsked struct {
+// wireSample is what clients have asked: the executions that count, with their time and the processors', and how many there were in all.
+type wireSample struct {
 	executions []wireExecution
 	took       time.Duration
 	cpu        wireCPU
@@ -207,7 +207,7 @@ type wireAsked struct {
 }
 
 // ask has clients ask the queries: one asks each some times in a row, several ask them in turns, each begins with another one.
-func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (asked wireAsked, err error) {
+func (s *wireRun) ask(ctx context.Context, clients int, prepared bool) (asked wireSample, err error) {
 	conns := make([]*pgconn.PgConn, clients)
 	defer func() {
 		for _, c := range conns {

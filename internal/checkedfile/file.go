@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Errors of Read, beside those of the file system.
@@ -36,13 +37,26 @@ func Read(path, magic string) ([]byte, error) {
 	return content, nil
 }
 
+// unfinished is the pattern of the names that files have until they are whole.
+const unfinished = "new-*"
+
+// RemoveUnfinished removes what processes have left in a folder that were ended in the middle of a Write, if it is a minute old.
+func RemoveUnfinished(folder string) {
+	files, _ := filepath.Glob(filepath.Join(folder, unfinished))
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > time.Minute {
+			_ = os.Remove(file)
+		}
+	}
+}
+
 // Write makes a file that only its owner may read, and its folder where there is none. A reader, and who starts after a
 // crash, sees the old file or the new one.
 func Write(path, magic string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 const magic = "a test's file 1\n"
@@ -72,5 +73,29 @@ func TestWriteFails(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); len(left) != 1 || err != nil {
 		t.Errorf("the folder has %v, %v", left, err)
+	}
+}
+
+// TestRemoveUnfinished: what a write has left that was ended goes, but not a write that may be under way, nor a file.
+func TestRemoveUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(filepath.Join(dir, "file"), "magic\n", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{"new-1", "new-2"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"file", "new-1"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	RemoveUnfinished(dir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 || left[0].Name() != "file" || left[1].Name() != "new-2" {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -28,13 +27,13 @@ type prewarmer struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	attached int          // gpu.Manager.Attached when due was filled last
-	had      []warmColumn // that devices had when it was looked last, or are due
-	written  []warmColumn // what the file has
-	unwell   bool         // it could not be written, which has been said
-	due      []warmColumn // to be brought
-	tried    time.Time    // when that was tried last
-	losses   int          // devices that were lost while something was brought
+	generation int          // gpu.Manager.Generation when due was filled last
+	had        []warmColumn // that devices had when it was looked last, or are due
+	written    []warmColumn // what the file has
+	unwell     bool         // it could not be written, which has been said
+	due        []warmColumn // to be brought
+	tried      time.Time    // when that was tried last
+	losses     int          // devices that were lost while something was brought
 
 	// Of what was brought since due was filled.
 	came    time.Time
@@ -97,12 +96,12 @@ func (p *prewarmer) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		n, ok := p.device.manager.Attached()
+		n, ok := p.device.manager.Generation()
 		if !ok {
 			continue
 		}
-		if n != p.attached { // there is nothing on it
-			p.attached, p.came, p.tried, p.columns, p.bytes, p.took = n, time.Now(), time.Time{}, 0, 0, 0
+		if n != p.generation { // there is nothing on it
+			p.generation, p.came, p.tried, p.columns, p.bytes, p.took = n, time.Now(), time.Time{}, 0, 0, 0
 			if p.due = nil; p.losses < prewarmLosses {
 				p.due = slices.Clone(p.had)
 			}
@@ -201,7 +200,7 @@ func (p *prewarmer) look() {
 			now = append(now, c)
 		}
 	}
-	if n, ok := p.device.manager.Attached(); !ok || n != p.attached {
+	if n, ok := p.device.manager.Generation(); !ok || n != p.generation {
 		return // nothing is there any more
 	}
 	p.had = now
@@ -209,13 +208,7 @@ func (p *prewarmer) look() {
 }
 
 func (p *prewarmer) read() {
-	// What a process has left that was ended in the middle of a write.
-	stale, _ := filepath.Glob(filepath.Join(filepath.Dir(p.file), "new-*"))
-	for _, file := range stale {
-		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > time.Minute {
-			_ = os.Remove(file)
-		}
-	}
+	checkedfile.RemoveUnfinished(filepath.Dir(p.file))
 	b, err := checkedfile.Read(p.file, prewarmMagic)
 	if err == nil {
 		err = json.Unmarshal(b, &p.had)
